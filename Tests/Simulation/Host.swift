@@ -19,6 +19,8 @@ final class Host: @unchecked Sendable {
   private(set) var isElsewhere = false
   /// The newest transaction when the store left its zone for another one; nil in its zone.
   var leftAfter: Int64?
+  /// What it had in another zone: that has it still, and may bring it back.
+  var abroad: Set<UUID> = []
   /// Whether its engine is at work.
   var isAtWork = false
   private let world: ManualClock

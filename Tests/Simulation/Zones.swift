@@ -15,6 +15,7 @@ extension Simulation {
     try await enroll(host, with: server)
     guard let left = host.leftAfter else { return }
     host.leftAfter = nil
+    host.abroad.formUnion(given.named(host.image).things.keys)
     // What was deleted from another zone is no delete for this one.
     ledger.excuse(deletesBy: host.number, after: left)
   }
@@ -24,6 +25,9 @@ extension Simulation {
     guard host.home?.server === server, try !host.isEnrolled || !isRenamed(host) else { return }
     host.leftAfter = try host.newestTransaction
     ledger.orders.join(host.number)
+    // What was deleted at home is no delete for the other zone: it comes back from there, and goes home with the store.
+    try host.look()
+    ledger.excuse(lives: host.abroad.subtracting(given.named(host.image).things.keys))
     try await enroll(host, with: other.get())
   }
 
