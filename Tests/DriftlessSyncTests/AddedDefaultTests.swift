@@ -98,6 +98,22 @@ struct AddedDefaultTests {
     try fleet.expect(.string("green"), "colour", of: set)
   }
 
+  @Test("What was in flight when the model changed shows the default of the model of now")
+  func inFlight() async throws {
+    var fleet = try await Fleet(2, model())
+    try fleet[0].insert("Item", ["name": .string("first")])
+    try await fleet.sync(0, 1)
+    let item = try fleet[0].insert("Item", ["name": .string("in flight")])
+    let engine = try await fleet[0].engine(
+      through: CutTransport(fleet.world.zone, after: 1, isAfter: false))
+    await #expect(throws: (any Error).self) { try await engine.push() }
+    await engine.close()
+    try await fleet.migrate(0, to: model(colour: .string("red")))
+    for number in 0..<2 { try await fleet.migrate(number, to: model(colour: .string("blue"))) }
+    try await fleet.world.settle()
+    try fleet.expect(.string("blue"), "colour", of: item)
+  }
+
   @Test("What stands in for a parked value is the default of the model of now")
   func standsIn() async throws {
     let wide = model(size: -10)

@@ -50,6 +50,9 @@ extension SyncEngine {
       guard let former = try ModelMeaning.load(transaction), former != meaning,
         let state = try ReplicaState.load(from: transaction.connection)
       else { return [] }
+      // What is in flight was told by the former model: what that did not have is not told.
+      let sent = (try? Outbox.load(from: transaction.connection))?.throughTransaction ?? 0
+      func isPending(_ edit: Int64?) -> Bool { edit.map { $0 < 0 || $0 > sent } ?? false }
       var odd: Set<String> = []
       for entity in schema.entities {
         let added = ModelMeaning.added(entity, since: former)
@@ -60,7 +63,7 @@ extension SyncEngine {
           for property in added
           where row.values[property.slot] != property.standIn?.value
             && !row.lost.contains(property.slot)
-            && pending[key]?.transaction(of: property.slot) == nil
+            && !isPending(pending[key]?.transaction(of: property.slot))
           {
             odd.insert("\(entity.name).\(property.name)")
           }
