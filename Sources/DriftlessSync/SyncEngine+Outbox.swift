@@ -116,6 +116,7 @@ extension SyncEngine {
             built.last.pushNumber == state.pushNumber &+ 1, "pushes are numbered without gaps")
           state.pushNumber = built.last.pushNumber
           try state.save(on: transaction.connection)
+          try UnsentSince.note(selection.since, transaction)
           try built.save(on: transaction.connection)
           try selection.omitted.save(on: transaction.connection, schema: schema)
         }
@@ -124,7 +125,10 @@ extension SyncEngine {
       // Nothing that the zone needs to hear: history up to here is as good as acknowledged.
       let isDone = try settle(
         through: selection.through, omitted: selection.omitted, sent: nil)
-      if selection.isEmpty || isDone { return .nothing }
+      if selection.isEmpty || isDone {
+        if try store.read({ try UnsentSince.exists($0) }) { try bookkeep(UnsentSince.forget) }
+        return .nothing
+      }
       // What is settled is pending no more. Should a defect keep it so, that is told, and not done again for ever.
       guard last.map({ !$0.isOfSame(as: selection) }) ?? true else {
         throw SyncError(
@@ -159,12 +163,9 @@ extension SyncEngine {
       try Quarantine.rows(transaction, schema: schema).map(\.key).filter { !again.contains($0) })
     var selection = try PushSelection(
       pending, held: held, portion: portion, transaction, schema: schema)
-    guard !selection.isEmpty else {
-      unsentSince = nil
-      return (selection, nil, nil)
-    }
-    let since = min(unsentSince ?? state.acknowledged, state.acknowledged)
-    unsentSince = since
+    guard !selection.isEmpty else { return (selection, nil, nil) }
+    let since = try UnsentSince.transaction(transaction, acknowledged: state.acknowledged)
+    selection.since = since
     let knownEdits =
       selection.window.containsState { $0.whole == .revive }
       ? try revivedEdits.history(of: pending, transaction, schema: schema) : EditHistory()

@@ -65,8 +65,6 @@ public actor SyncEngine {
 
   /// When the zone could not be read anew.
   var anewFailed: ContinuousClock.Instant?
-  /// The last transaction that the zone had acknowledged when the sending of what is pending began; nil once all is sent.
-  var unsentSince: Int64?
   /// The server takes no push in several parts: what is large goes whole.
   var takesNoParts = false
   /// The server may keep parts of a push that was stale.

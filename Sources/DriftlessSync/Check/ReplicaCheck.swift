@@ -110,7 +110,8 @@ extension EngineTables {
       text.split(separator: "\n", omittingEmptySubsequences: false).allSatisfy(isName)
     case (OtherEnd.setting, .text): true
     case (LeftZone.setting, .text): LeftZone.decode(value) != nil
-    case (FormerZone.setting, .integer(let number)), (KeylessEdits.setting, .integer(let number)):
+    case (FormerZone.setting, .integer(let number)), (KeylessEdits.setting, .integer(let number)),
+      (UnsentSince.setting, .integer(let number)):
       number >= 0
     case (SealedAnew.setting, .integer(let number)): number == 1
     case (MassDeleteBrake.meantSetting, .integer(let number)): number == 1

@@ -11,6 +11,8 @@ struct PushSelection {
   private(set) var omitted = OmittedParts()
   /// How many objects have edits that wait for a key.
   private(set) var withoutKey = 0
+  /// The last transaction that the zone had acknowledged when the sending of what is pending began (`UnsentSince`).
+  var since: Int64 = 0
   /// What was brought back, and may be new to the zone, comes later.
   private(set) var leavesRevived = false
   /// All that it carries is offered to a zone that began anew.
