@@ -2,11 +2,45 @@ import Driftless
 import DriftlessSync
 import DriftlessTesting
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
 /// Unique keys of objects that are deleted, made again and come back while their keys wait.
 struct KeySequenceTests {
+  @Test("Two objects that become one, each with a partner that was set here, have one partner")
+  func partnersOfOne() async throws {
+    let stage = try await Stage(.memory, hosts: 2)
+    let badges = [try stage.insert(0, "Badge"), try stage.insert(0, "Badge")]
+    try await stage.settle()
+    let long = PropertyValue.string(String(repeating: "x", count: 900))
+    let theirs = try stage.insert(0, "Item", ["email": .string("k"), "title": long])
+    try await stage.sync(0)
+    for _ in 0..<3 {
+      try stage.insert(0, "Box", ["name": long])
+      try await stage.sync(0)
+    }
+    let ours = try stage.insert(1, "Item", ["email": .string("k")])
+    try stage.relate(1, ours, "badge", badges[0])
+    // The pull breaks off with the other object here.
+    let requests = Mutex(0)
+    stage.hosts[1].network.interlude = { moment in
+      guard moment == .beforeServer else { return }
+      let number = requests.withLock {
+        $0 += 1
+        return $0
+      }
+      if number > 1 { throw SimulatedNetwork.Lost(description: "The request was lost") }
+    }
+    await #expect(throws: (any Error).self) { try await stage.sync(1) }
+    stage.hosts[1].network.interlude = nil
+    try stage.hosts[1].look()
+    try stage.relate(1, theirs, "badge", badges[1])
+    try await stage.settle()
+    let owners = badges.map { stage.value(0, $0, "owner") }.filter { $0 != "null" }
+    #expect(owners.count == 1, "\(owners)")
+  }
+
   private func stage() async throws -> Stage {
     let model = Stage.model()
     model.entitiesByName["Item"]?.deletePolicy = .editWins

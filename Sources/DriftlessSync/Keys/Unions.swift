@@ -40,6 +40,7 @@ struct Unions {
     try edit(stayed, entity, by: object, followed, places, side)
     try add(sets, from: lost, to: stayed, entity, by: object)
     try point(sources, from: lost, to: stayed)
+    try keepOnePartner(sources, of: stayed, side)
     applier.report.conflicts += 1
   }
 
