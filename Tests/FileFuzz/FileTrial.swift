@@ -28,6 +28,7 @@ struct FileTrial {
       }
     } catch {
       refused += 1
+      Self.show("\(error)")
       note(error)
     }
   }
@@ -136,8 +137,11 @@ struct FileTrial {
       Data([1]), UUID(), true, 1.5,
     ]
     let context = ManagedObjectContext(PersistentStoreCoordinator(store: samples.store))
-    let predicate = try FetchPredicate(
-      format: text, argumentArray: Array(arguments.dropFirst(numbers.number(below: 4))))
+    // As many as are asked for: others are refused before anything is read.
+    let wanted = min(text.split(separator: "%", omittingEmptySubsequences: false).count - 1, 1_000)
+    let start = numbers.number(below: 4)
+    let given = (0..<wanted).map { arguments[(start + $0) % arguments.count] }
+    let predicate = try FetchPredicate(format: text, argumentArray: given)
     if let again = try? FetchPredicate(format: predicate.description), again != predicate {
       // A number that is none is no other one either.
       if !"\(predicate)".lowercased().contains("nan") {

@@ -107,7 +107,7 @@ enum Mutant {
   ) -> String {
     var tokens = Self.tokens(of: sample)
     let pieces = Self.tokens(of: other)
-    for _ in 0...numbers.number(below: 5) where !tokens.isEmpty {
+    for _ in 0...numbers.number(below: 3) where !tokens.isEmpty {
       let place = numbers.number(below: tokens.count)
       switch numbers.number(below: 8) {
       case 0: tokens.remove(at: place)
@@ -131,19 +131,23 @@ enum Mutant {
     return tokens.joined(separator: numbers.chance(80) ? " " : "")
   }
 
-  /// Runs of letters, and signs.
+  /// Runs of letters, of the signs that operators are made of, and other signs.
   private static func tokens(of text: String) -> [String] {
-    var tokens: [String] = []
-    var word = ""
-    for character in text {
-      if character.isLetter || character.isNumber || "_.@$%#".contains(character) {
-        word.append(character)
-        continue
-      }
-      if !word.isEmpty { tokens.append(word) }
-      word = ""
-      if !character.isWhitespace { tokens.append(String(character)) }
+    func kind(_ character: Character) -> Int {
+      if character.isLetter || character.isNumber || "_.@$%#".contains(character) { return 1 }
+      return "=<>!&|*:".contains(character) ? 2 : 0
     }
-    return word.isEmpty ? tokens : tokens + [word]
+    var tokens: [String] = []
+    var last = 0
+    for character in text {
+      let kind = character.isWhitespace ? 0 : kind(character)
+      if kind > 0, kind == last {
+        tokens[tokens.count - 1].append(character)
+      } else if !character.isWhitespace {
+        tokens.append(String(character))
+      }
+      last = kind
+    }
+    return tokens
   }
 }
