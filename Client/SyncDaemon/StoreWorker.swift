@@ -114,6 +114,12 @@ actor StoreWorker {
       var summary = try await perform(verb, allowsMassDelete, by: try connected())
       // What was done in a file that is the store no more is no answer.
       if await reopenIfReplaced() {
+        guard verb != .giveUpUnsent else {
+          throw Failure(
+            .tryAgain, code: "changed-meanwhile",
+            "Another file was put in the store's place meanwhile.",
+            suggestion: "look at what waits to be sent there, and try again")
+        }
         summary = try await perform(verb, allowsMassDelete, by: try connected())
       }
       if let summary {
@@ -288,6 +294,7 @@ actor StoreWorker {
 
   /// Says beside the store that this daemon keeps it, once it holds the store's sync lock.
   private func leaveMark() {
+    guard !isStopped else { return }
     guard DaemonMark.read(forStore: entry.path) != mark else {
       isMarked = true
       return
@@ -314,7 +321,7 @@ actor StoreWorker {
   /// somebody has seen to it.
   private func note(_ error: Failure) {
     // Who enrolls it, or puts right what is in the way, wakes the daemon that waits for that.
-    if error.code != "\(StoreError.Code.syncLocked)", !isGone,
+    if error.code != "\(StoreError.Code.syncLocked)", error.code != "cancelled", !isGone,
       !DaemonClient.isKept(store: entry.path)
     {
       leaveMark()

@@ -130,7 +130,7 @@ struct RestoreCommand: ParsableCommand {
         suggestion: "A backup goes into a PostgreSQL database that has no zones: leave them out.")
     }
     #if PostgreSQL
-      try common.confirm("Put \(file) into the database \(postgres)?", unless: yes)
+      try common.confirm("Put \(file) into the PostgreSQL database?", unless: yes)
       let restored = try backup.restore(
         toPostgres: postgres, revokesTokens: unreadable == .revoke)
       if common.json {

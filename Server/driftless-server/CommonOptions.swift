@@ -64,7 +64,9 @@ struct CommonOptions: ParsableArguments {
 
   /// As the command line says it.
   var place: String {
-    data.map { "--data \($0)" } ?? postgres.map { "--postgres '\($0)'" } ?? ""
+    // A password is for nobody's terminal or log.
+    data.map { "--data \($0)" }
+      ?? postgres.map { $0.contains("password") ? "--postgres …" : "--postgres '\($0)'" } ?? ""
   }
 
   /// What to look at when an error says nothing.

@@ -111,6 +111,12 @@ struct AuditTests {
       #expect(events.first?.zone == "shop", "what is older than 400 days is gone")
       #expect(events.count == 10_001)
       #expect(events.last?.actor == "192.0.2.10049")
+      // As after a month of them.
+      try connection.execute("UPDATE audit SET id = id + 300000 WHERE act = 'refused'")
+      try connection.transaction(.immediate) {
+        try AuditLog.add(AuditEvent(.refused, by: "192.0.2.1", at: now), on: connection)
+      }
+      #expect(try administration.audit(since: 0).first?.zone == "shop")
     }
   }
 

@@ -58,7 +58,9 @@ struct MigratedValueTests {
 
   static let widenings: [(AttributeType, PropertyValue, AttributeType, PropertyValue)] = [
     (.integer64, .integer(70_001), .double, .double(70_001)),
+    (.integer64, .integer(16_777_217), .float, .double(16_777_217)),
     (.integer32, .integer(-5), .decimal, .decimal(-5)),
+    (.double, .double(72_057_594_037_927_936), .decimal, .decimal(72_057_594_037_927_936)),
     (.double, .double(0.1), .decimal, .decimal(Decimal(string: "0.1") ?? 0)),
     (.boolean, .bool(true), .integer16, .integer(1)),
     (.boolean, .bool(false), .double, .double(0)),

@@ -72,13 +72,6 @@ final class EmbeddedReplica {
     try context.save()
   }
 
-  /// Adds objects with such payloads in one transaction.
-  func addItems(_ payloads: [String]) throws {
-    let context = container.newContext()
-    for payload in payloads { try context.insert(entityNamed: "Item")["payload"] = payload }
-    try context.save()
-  }
-
   /// The counter of `shared`.
   var shared: Int64? {
     get throws {

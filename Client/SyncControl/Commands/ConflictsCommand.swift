@@ -54,7 +54,7 @@ struct ConflictsUndoCommand: ControlCommand {
 
   func perform() async throws {
     let store = try target.open()
-    let keys = try KeySource.of(store: target.url)?.read()
+    let keys = try? KeySource.of(store: target.url)?.read()
     let entry = try SyncEngine.undo(
       conflict: number, of: store, author: NSUserName(), keys: keys)
     await DaemonClient.wake(store: target.url)

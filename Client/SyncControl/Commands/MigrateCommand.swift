@@ -109,17 +109,22 @@ struct MigrateCommand: ControlCommand {
       store = try StoreAccess.open(url, model: found.model, configuration: found.configuration)
     }
     defer { store.close() }
-    if try SyncEngine.home(of: store) != nil { try checkReused(destination) }
+    if try SyncEngine.home(of: store) != nil { try checkReused(destination, store.model) }
     try checkDropped(store, destination)
     return store.configurationName
   }
 
   /// To programs of the model before, a name means the property that it meant then: in a zone both would be one.
-  private func checkReused(_ destination: ManagedObjectModel) throws {
+  private func checkReused(
+    _ destination: ManagedObjectModel, _ present: ManagedObjectModel
+  ) throws {
     for entity in destination.entities {
       let properties = entity.propertiesByName
       for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
-        guard let former = property.renamingIdentifier, former != name, properties[former] != nil
+        // What the store's model has already is as it is.
+        let own = present.entitiesByName[entity.name]?.propertiesByName
+        guard let former = property.renamingIdentifier, former != name, properties[former] != nil,
+          own?[name] == nil || own?[former] == nil
         else { continue }
         throw Failure(
           .badData, code: "reused-name",

@@ -67,9 +67,11 @@ package struct AuditEvent: Sendable, Hashable {
 
 /// How much of the record is kept.
 package enum AuditBounds {
-  /// Lines; the oldest go first.
-  static let entriesMax: Int64 = 100_000
-  /// Of those, lines of refusals: who tries tokens does not push out what others did.
+  /// Lines of what was done; the oldest go first.
+  static let entriesMax: Int64 = 90_000
+  /// Lines that are forgotten for their age with each new one.
+  static let forgottenAtOnce = 100
+  /// Lines of refusals beside those: who tries tokens does not push out what others did.
   static let refusalsMax: Int64 = 10_000
   /// Days for which a line is kept.
   static let days: Int64 = 400

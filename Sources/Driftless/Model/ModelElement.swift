@@ -75,6 +75,7 @@ final class ModelElement {
   /// section of characters may hold them.
   private static func stranger(in data: Data) -> String? {
     let bytes = Array(data)
+    if let null = bytes.firstIndex(of: 0) { return "a null character at byte \(null)" }
     func has(_ text: String, at place: Int) -> Bool { bytes[place...].starts(with: text.utf8) }
     func end(_ text: String, from place: Int) -> Int {
       (place..<bytes.count).first { bytes[$0] == text.utf8.first && has(text, at: $0) }
@@ -91,13 +92,28 @@ final class ModelElement {
         place = end("]]>", from: next)
       } else if has("<!", at: next) {
         return "a declaration \(line(next))"
-      } else if has("<?", at: next), !has("<?xml ", at: next) {
+      } else if has("<?xml ", at: next) {
+        let declaration = bytes[next..<end("?>", from: next)]
+        if let name = encoding(in: String(decoding: declaration, as: UTF8.self)) {
+          return "the encoding \(name)"
+        }
+        place = next + declaration.count
+      } else if has("<?", at: next) {
         return "an instruction for programs \(line(next))"
       } else {
         place = next + 1
       }
     }
     return nil
+  }
+
+  /// The encoding that a declaration names, where the bytes were not looked at in it.
+  private static func encoding(in declaration: String) -> String? {
+    guard let found = declaration.range(of: "encoding") else { return nil }
+    let rest = declaration[found.upperBound...].drop { $0 == " " || $0 == "=" }
+    guard let quote = rest.first, quote == "\"" || quote == "'" else { return nil }
+    let name = rest.dropFirst().prefix { $0 != quote }
+    return ["utf-8", "us-ascii"].contains(name.lowercased()) ? nil : String(name)
   }
 
   /// Writes XML: the name first and then the other attributes in order, so that equal elements give

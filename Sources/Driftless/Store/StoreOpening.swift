@@ -70,7 +70,9 @@ struct StoreOpening {
     try refuse(views.filter(Self.isOfLibrary))
     // Whoever works a model out reads these before there is a schema.
     let entities = views.isEmpty ? [] : try PrimaryKeyTable.modelEntities(on: connection)
-    try refuse(views.filter { view in entities.contains { "Z\($0.name.uppercased())" == view } })
+    try refuse(
+      views.filter { view in entities.contains { "Z\($0.name.uppercased())" == view.uppercased() } }
+    )
     guard metadata.format <= StoreMetadata.newestFormat else {
       throw StoreError(
         .newerFormat, "\(file.name) was written by a newer version of Driftless.",
@@ -95,7 +97,7 @@ struct StoreOpening {
       numbers: numbers, present: try presentTables(model, metadata),
       external: try ExternalColumns.read(connection, numbers: numbers))
     let tables = Set(schema.tables.map(\.name) + schema.distinctJoinTables.map(\.name))
-    try refuse(views.filter(tables.contains))
+    try refuse(views.filter { tables.contains($0.uppercased()) })
     if metadata.format == 0 || file.options.ignoresVersioning { try checkTables(of: schema) }
     if metadata.format == 0, source == .given, !model.hasRecordedHashes, !file.options.isReadOnly,
       !file.options.ignoresVersioning
@@ -130,8 +132,11 @@ struct StoreOpening {
 
   /// Whether a table of the name is of the library or of Core Data, whatever the model.
   private static func isOfLibrary(_ name: String) -> Bool {
-    // The last two are those of the history.
-    ["Z_", "ZDL_", "ACHANG", "ATRANS"].contains { name.hasPrefix($0) }
+    let name = name.uppercased()
+    return [
+      "Z_METADATA", "Z_PRIMARYKEY", "Z_MODELCACHE", "ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING",
+    ]
+    .contains(name) || name.hasPrefix("ZDL_")
   }
 
   /// A view in the place of a table would run whatever it says, without an end it may be.

@@ -23,11 +23,13 @@ struct Widening {
   func value(_ value: PropertyValue) -> PropertyValue {
     switch (value, type) {
     case (.bool(let value), _): self.value(.integer(value ? 1 : 0))
-    case (.integer(let number), .double): .double(Double(number))
-    case (.integer(let number), .float): .double(Double(Float(number)))
+    // A store keeps a float as the double that it was given.
+    case (.integer(let number), .double), (.integer(let number), .float): .double(Double(number))
     case (.integer(let number), .decimal): .decimal(Decimal(number))
     case (.double(let number), .decimal):
-      Decimal(wholeText: "\(number)").map { .decimal($0) } ?? value
+      // A whole number is one in the store's column too.
+      (Int64(exactly: number).map { Decimal($0) } ?? Decimal(wholeText: "\(number)"))
+        .map { .decimal($0) } ?? .null
     case (.string(let text), .uri): URL(string: text).map { .uri($0) } ?? value
     case (.uri(let url), .string): .string(url.absoluteString)
     default: value

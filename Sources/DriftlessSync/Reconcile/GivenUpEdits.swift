@@ -91,7 +91,8 @@ struct GivenUpEdits {
     to journal: inout JournalDraft
   ) throws {
     let isNew = object.whole != .none && object.offers.isEmpty
-    let row = try transaction.knownRow(key)?.values
+    let known = try transaction.knownRow(key)
+    let row = known?.values
     if isNew {
       try journal.addWhole(
         entity: entity, key: key, outcome: .remote,
@@ -103,7 +104,9 @@ struct GivenUpEdits {
       let time = try transaction.editTime(edit.transaction)
       for slot in edit.properties.indexes {
         // What was only offered again is what the zone once had.
-        guard object.offer(of: slot) != edit.transaction, let property = entity.property(at: slot)
+        guard object.offer(of: slot) != edit.transaction, let property = entity.property(at: slot),
+          // A value whose file is gone is no null that somebody may put back.
+          known?.lost.contains(slot) != true
         else { continue }
         if case .place = property.kind { continue }
         var elements: [ObjectKey]?

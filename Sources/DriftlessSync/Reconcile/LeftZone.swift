@@ -36,7 +36,7 @@ struct LeftZone: Codable {
     let known = try? deletes(transaction, schema: schema)
     try body()
     guard let known else { return }
-    try known.unsent.save(on: transaction.connection)
+    try known.unsent?.save(on: transaction.connection)
     if let former = known.left.former { try FormerZone.leave(through: former, transaction) }
     for delete in known.deletes {
       try PendingState.save(
@@ -53,12 +53,13 @@ struct LeftZone: Codable {
 
   private static func deletes(
     _ transaction: WriteTransaction, schema: SyncSchema
-  ) throws -> (deletes: [Delete], unsent: UnsentBases, through: Int64, left: LeftZone)? {
+  ) throws -> (deletes: [Delete], unsent: UnsentBases?, through: Int64, left: LeftZone)? {
     guard let state = try ReplicaState.load(from: transaction.connection) else { return nil }
     let pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
-    try SyncEngine.rebaseUnanswered(pending, transaction, schema: schema)
-    let unsent = try UnsentBases(pending, transaction, schema: schema)
+    // What is damaged of a push or of bases keeps no delete from being kept.
+    try? SyncEngine.rebaseUnanswered(pending, transaction, schema: schema)
+    let unsent = try? UnsentBases(pending, transaction, schema: schema)
     var directory = ObjectDirectory(transaction.connection)
     var deletes: [Delete] = []
     for (key, object) in pending.objects where object.whole == .delete {

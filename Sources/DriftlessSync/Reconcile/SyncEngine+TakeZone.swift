@@ -98,6 +98,7 @@ extension SyncEngine {
       }
       try Self.forgetLog(&state, info.generation, head: info.head, transaction)
       try EngineTables.forgetPending(on: connection)
+      try UnsentSince.forget(transaction)
       try EngineTables.forgetParked(on: connection)
       try FormerLog.forget(transaction)
       try Graves.dropAll(on: connection)

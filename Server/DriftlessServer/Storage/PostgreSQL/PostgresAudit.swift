@@ -13,18 +13,21 @@
     /// Adds a line within the transaction of what it tells.
     static func add(_ event: AuditEvent, on connection: PostgresConnection) throws {
       try insert(event, on: connection)
+      // A few at a time: a clock that leaps ahead for a moment forgets no year.
       try connection.run(
         """
-        DELETE FROM audit
-        WHERE time_ms < $1 OR id <= (SELECT max(id) FROM audit) - $2::bigint
-        """, .integer(AuditBounds.oldest(at: event.timeMilliseconds)),
-        .integer(AuditBounds.entriesMax))
-      guard event.act == .refused else { return }
+        DELETE FROM audit WHERE id IN (
+          SELECT id FROM audit WHERE time_ms < $1 ORDER BY id LIMIT \(AuditBounds.forgottenAtOnce))
+        """, .integer(AuditBounds.oldest(at: event.timeMilliseconds)))
+      // Refusals, which anybody can make, push out themselves alone.
+      let (isRefusal, most) =
+        event.act == .refused
+        ? ("act = $1", AuditBounds.refusalsMax) : ("act <> $1", AuditBounds.entriesMax)
       try connection.run(
         """
-        DELETE FROM audit WHERE act = $1 AND id <= (
-          SELECT id FROM audit WHERE act = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)
-        """, .text(event.act.rawValue), .integer(AuditBounds.refusalsMax))
+        DELETE FROM audit WHERE \(isRefusal) AND id <= (
+          SELECT id FROM audit WHERE \(isRefusal) ORDER BY id DESC LIMIT 1 OFFSET $2)
+        """, .text(AuditEvent.Act.refused.rawValue), .integer(most))
     }
 
     static func insert(_ event: AuditEvent, on connection: PostgresConnection) throws {

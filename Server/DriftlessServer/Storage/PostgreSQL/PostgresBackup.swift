@@ -63,7 +63,18 @@
       toPostgres text: String, revokesTokens: Bool = false
     ) throws -> RestoredToPostgres {
       try checkIsOneFile()
-      let content = try checked()
+      // One of an earlier program is brought up to date first; the file itself stays as it is.
+      let part = FileManager.default.temporaryDirectory
+        .appendingPathComponent("driftless-restore-\(UUID().uuidString)")
+      let descriptor = open(part.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+      guard descriptor >= 0 else {
+        throw ServerError(
+          .folder, "cannot write \(part.path): \(String(cString: strerror(errno)))",
+          suggestion: "Name a folder with room for a copy of the backup in TMPDIR.")
+      }
+      close(descriptor)
+      defer { Self.removeDatabase(part) }
+      let content = try take(into: part).content
       let administration = try PostgresAdministration(database: text)
       defer { administration.close() }
       let connection = administration.connection
@@ -75,13 +86,16 @@
               suggestion: "Stop all of them first: they would go on from what they have in memory.")
           }
           try Self.checkIsEmpty(connection)
-          let source = try SQLiteConnection(path: file.path, mode: .immutable)
+          let source = try SQLiteConnection(path: part.path, mode: .immutable)
           defer { source.close() }
           try PostgresCopy.into(connection, of: source)
           try administration.note(.restored, zone: nil, file.lastPathComponent)
           guard revokesTokens else { return RestoredToPostgres(content: content, tokensRevoked: 0) }
           let revoked = try connection.run(
             "UPDATE token SET revoked_ms = $1 WHERE revoked_ms IS NULL",
+            .integer(Administration.hostMilliseconds))
+          try connection.run(
+            "UPDATE operator_token SET revoked_ms = $1 WHERE revoked_ms IS NULL",
             .integer(Administration.hostMilliseconds))
           return RestoredToPostgres(content: content, tokensRevoked: revoked.changes)
         }

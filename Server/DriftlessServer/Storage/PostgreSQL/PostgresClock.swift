@@ -49,7 +49,7 @@
     static func enter(_ connection: PostgresConnection) throws {
       do {
         try connection.run("SELECT pg_advisory_lock_shared(\(arguments))")
-      } catch let error as PostgresError where error.kind == .statement {}
+      } catch let error as PostgresError where error.kind == .statement && !error.isAway {}
     }
 
     static func count(_ connection: PostgresConnection) throws -> Int {

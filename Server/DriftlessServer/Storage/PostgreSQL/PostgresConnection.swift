@@ -95,8 +95,15 @@
       let limit = try run("SELECT current_setting('statement_timeout')").text(0, 0)
       seconds = 6 * 3600
       defer { seconds = usual }
+      let idle = try run("SELECT current_setting('idle_in_transaction_session_timeout')").text(0, 0)
       try execute("SET statement_timeout = 0")
-      defer { if !isBroken { try? execute("SET statement_timeout = '\(limit)'") } }
+      try execute("SET idle_in_transaction_session_timeout = 0")
+      defer {
+        if !isBroken {
+          try? execute("SET statement_timeout = '\(limit)'")
+          try? execute("SET idle_in_transaction_session_timeout = '\(idle)'")
+        }
+      }
       return try body()
     }
 

@@ -90,7 +90,7 @@
     /// Those that hold what a generation of a zone is: with the next one they begin empty.
     static let tablesOfLog = [
       "log", "object", "identity", "claim", "tombstone", "replica", "replica_home", "name",
-      "sighting", "staged", "staging",
+      "sighting", "staging", "staged",
     ]
 
     /// Makes the tables in a new database; refuses one of another version.
@@ -146,7 +146,8 @@
           try connection.execute(PostgresOperators.statement)
           try connection.execute(PostgresAudit.statement)
           try PostgresStagedParts.make(on: connection)
-          // An index of a log takes as long as that is.
+          // An index of a log takes as long as that is; a push that has read it would wait for this, and this for the push.
+          try connection.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")
           try connection.execute(logIndex)
           try connection.execute("DROP INDEX IF EXISTS log_number")
         }

@@ -83,7 +83,11 @@
       let inserted = try connection.run(
         """
         INSERT INTO staged(zone, replica, number, part, size, digest, body_hash, header, body)
-        VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING
+        VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        ON CONFLICT (zone, replica, number, part) DO UPDATE
+        SET size = excluded.size, body_hash = excluded.body_hash, header = excluded.header,
+          body = excluded.body
+        WHERE staged.digest = excluded.digest
         """, zoneID, replica, number, .integer(Int64(header.part)),
         .integer(Int64(part.frame.count)), .blob(part.digest), .blob(hash),
         .blob(part.frame.prefix(ChangeSetHeader.size)), .blob(body))
@@ -105,7 +109,8 @@
     }
 
     static func drop(of replica: UUID, zone: Int64, on connection: PostgresConnection) throws {
-      for table in ["staged", "staging"] {
+      // As they are kept: who stages at this moment waits, or is waited for.
+      for table in ["staging", "staged"] {
         try connection.run(
           "DELETE FROM \(table) WHERE zone = $1 AND replica = $2", .integer(zone), .uuid(replica))
       }
@@ -155,6 +160,11 @@
         foreign: Int(clamping: rows.int64(0, 2)))
     }
 
+    /// Bytes that wait, of all replicas.
+    static func allBytes(on connection: PostgresConnection) throws -> Int64 {
+      try connection.run("SELECT coalesce(sum(size), 0)::bigint FROM staged").int64(0, 0)
+    }
+
     /// Lets go of the parts of other pushes of a part's replica.
     static func dropOthers(of part: Push, zone: Int64, on connection: PostgresConnection) throws {
       try connection.run(
@@ -168,12 +178,16 @@
     ) throws -> ChangeSetHeader? {
       let rows = try connection.run(
         """
-        SELECT header FROM staged
+        SELECT header, digest FROM staged
         WHERE zone = $1 AND replica = $2 AND number = $3 AND part = $4
         """, .integer(zone), .uuid(push.replica), .integer(Int64(clamping: push.number)),
         .integer(Int64(part)))
-      guard rows.count > 0 else { return nil }
-      return try? ChangeSetDecoder().decodeHeader(rows.data(0, 0))
+      guard rows.count > 0,
+        let header = try? ChangeSetDecoder().decodeHeader(rows.data(0, 0)),
+        // One that the disk has changed is nobody's.
+        header.digest == rows.data(0, 1)
+      else { return nil }
+      return header
     }
   }
 

@@ -43,7 +43,8 @@
       return StorageLook(
         zones: looks,
         zoneCount: Int(try connection.run("SELECT count(*) FROM zone").int64(0, 0)),
-        hasMore: rows.count > count)
+        hasMore: rows.count > count,
+        stagedBytes: try PostgresStagedParts.allBytes(on: connection))
     }
 
     /// Of the database; nil where it does not say.

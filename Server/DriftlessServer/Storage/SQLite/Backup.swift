@@ -41,6 +41,10 @@ package struct Backup {
         let source = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
         defer { source.close() }
         try source.withSnapshot { try Self.copy(source, to: part.file, progress) }
+        // Parts of pushes whose last one has not come are sent again; one that the disk has changed would be damage.
+        let copy = try SQLiteConnection(path: part.file.path, mode: .readWrite)
+        defer { copy.close() }
+        try copy.execute("DELETE FROM staged; DELETE FROM staging")
       }
     }
     let content = try Self.checked(part.file, named: folder.database.path)

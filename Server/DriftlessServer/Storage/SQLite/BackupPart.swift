@@ -17,21 +17,25 @@ struct BackupPart: ~Copyable {
   /// - Throws: `ServerError`: `.folder`, `.diskFull`.
   init(of target: URL) throws {
     Self.sweep(target)
-    while true {
+    for _ in 0..<Self.triesMax {
       let made = target.appendingPathExtension(Self.label + Self.newName)
       let descriptor = open(made.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
       guard descriptor >= 0 else { throw Self.failure(target, errno) }
-      var status = stat()
+      // On a file system without locks it goes without.
+      let isSwept = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
       // Another backup may have swept it before it was locked.
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0,
-        status.st_nlink > 0
-      {
+      if !isSwept, access(made.path, F_OK) == 0 {
         (file, lock) = (made, descriptor)
         return
       }
       close(descriptor)
     }
+    throw ServerError(
+      .exists, "other backups to \(target.path) are being made",
+      suggestion: "Wait until they have ended.")
   }
+
+  private static let triesMax = 100
 
   private static let label = "part-"
   private static var newName: String { String(UUID().uuidString.prefix(8).lowercased()) }

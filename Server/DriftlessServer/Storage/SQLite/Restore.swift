@@ -136,7 +136,7 @@ extension Backup {
   /// The backup as a database of this version, all of it read.
   ///
   /// - Returns: what it holds, and the last time that its server gave.
-  private func take(into part: URL) throws -> (content: Content, given: Int64) {
+  func take(into part: URL) throws -> (content: Content, given: Int64) {
     try ServerError.opening(file.path, isBackup: true) {
       let source = try SQLiteConnection(path: file.path, mode: .immutable)
       defer { source.close() }
