@@ -40,7 +40,7 @@ struct BackupTests {
     #expect(names.filter { $0.hasPrefix("other") } == ["other.sqlite"])
   }
 
-  @Test("A backup takes nothing from another one that is made to the same name, its journal neither")
+  @Test("A backup takes nothing from another one that is made to its name, no journal either")
   func beside() async throws {
     let world = try await BackupWorld()
     let made = world.directory.file("other.sqlite.part-0badc0de")

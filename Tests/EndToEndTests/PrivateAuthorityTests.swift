@@ -200,7 +200,7 @@ import Testing
       return try Programs.run("syncd", ["--config", file.path, "--check"])
     }
     let missing = try check("nothing.pem")
-    #expect(missing.status == 0)
+    #expect(missing.status == 65)
     #expect(missing.errors.contains("nothing.pem is no file of authorities"), "\(missing.errors)")
     #expect(try check(world.authority.path).errors.isEmpty)
     let daemon = try DaemonProcess(

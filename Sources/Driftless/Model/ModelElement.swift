@@ -112,7 +112,9 @@ final class ModelElement {
     guard let found = declaration.range(of: "encoding") else { return nil }
     let rest = declaration[found.upperBound...].drop { $0 == " " || $0 == "=" }
     guard let quote = rest.first, quote == "\"" || quote == "'" else { return nil }
-    let name = rest.dropFirst().prefix { $0 != quote }
+    // Where it is cut, the parser says so.
+    guard let end = rest.dropFirst().firstIndex(of: quote) else { return nil }
+    let name = rest.dropFirst()[..<end]
     return ["utf-8", "us-ascii"].contains(name.lowercased()) ? nil : String(name)
   }
 

@@ -132,11 +132,9 @@ struct StoreOpening {
 
   /// Whether a table of the name is of the library or of Core Data, whatever the model.
   private static func isOfLibrary(_ name: String) -> Bool {
+    // The last two are those of the history.
     let name = name.uppercased()
-    return [
-      "Z_METADATA", "Z_PRIMARYKEY", "Z_MODELCACHE", "ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING",
-    ]
-    .contains(name) || name.hasPrefix("ZDL_")
+    return ["Z_", "ZDL_", "ACHANG", "ATRANS"].contains { name.hasPrefix($0) }
   }
 
   /// A view in the place of a table would run whatever it says, without an end it may be.

@@ -41,16 +41,25 @@ package struct Backup {
         let source = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
         defer { source.close() }
         try source.withSnapshot { try Self.copy(source, to: part.file, progress) }
-        // Parts of pushes whose last one has not come are sent again; one that the disk has changed would be damage.
-        let copy = try SQLiteConnection(path: part.file.path, mode: .readWrite)
-        defer { copy.close() }
-        try copy.execute("DELETE FROM staged; DELETE FROM staging")
+        try Self.leaveOutStaged(part.file)
       }
     }
     let content = try Self.checked(part.file, named: folder.database.path)
     guard try part.takesName(of: file) else { throw exists }
     Self.syncFolder(of: file)
     return content
+  }
+
+  /// Parts of pushes whose last one has not come are sent again; one that the disk has changed would be damage.
+  private static func leaveOutStaged(_ file: URL) throws {
+    do {
+      let copy = try SQLiteConnection(path: file.path, mode: .readWrite)
+      defer { copy.close() }
+      try copy.execute("DELETE FROM staged; DELETE FROM staging")
+    } catch var error as SQLiteError {
+      error.file = file.path
+      throw error
+    }
   }
 
   var exists: ServerError {

@@ -1,0 +1,57 @@
+import DriftlessProtocol
+import Foundation
+import Synchronization
+import Testing
+
+@testable import DriftlessServer
+
+/// How much of pushes in several parts may wait, and for how long.
+extension ZonePartsTests {
+  @Test(
+    "What is left of a push that was stale makes room for the next one, and is used by it",
+    arguments: storages)
+  func leftovers(kind: TestedZone.Kind) async throws {
+    var measured = ZoneWriter(UUID())
+    let size = Self.numbered(try Self.parts(&measured), mebibytes: 0).dropLast()
+      .reduce(0) { $0 + $1.count }
+    var limits = ServerLimits()
+    limits.stagedBytesPerReplicaMax = size + 100
+    let zone = try await TestedZone(kind, limits: limits)
+    var writer = ZoneWriter(zone.generation)
+    for number in 0..<3 {
+      let parts = Self.numbered(
+        try Self.parts(&writer, email: "\(number)@"), mebibytes: 0)
+      for part in parts.dropLast() { _ = try await zone.stage(part) }
+    }
+  }
+
+  @Test("Parts that nobody goes on with go after a week, and count until then", arguments: storages)
+  func room(kind: TestedZone.Kind) async throws {
+    var limits = ServerLimits()
+    limits.stagedBytesPerReplicaMax = 3000
+    let zone = try await TestedZone(kind, limits: limits)
+    var writer = ZoneWriter(zone.generation)
+    let parts = try Self.parts(&writer)
+    let tooLarge = ProtocolError.Code(rawValue: "too-large")
+    // As much as the first one declares, though it is small.
+    #expect(try await zone.refusal(staging: parts[0])?.code == tooLarge)
+    let small = Self.numbered(parts, mebibytes: 0)
+    for part in small.dropLast() { _ = try await zone.stage(part) }
+    let large = try writer.frame { $0.inserts = 4000 }
+    #expect(
+      try await zone.refusal(staging: Self.numbered([large, large], mebibytes: 0)[0])?.code
+        == tooLarge)
+    zone.clock.ahead.withLock { $0 = 6 * 86_400_000 }
+    var other = ZoneWriter(zone.generation)
+    _ = try await zone.stage(Self.numbered(try Self.parts(&other), mebibytes: 0)[0])
+    let header = Data(small[0].prefix(ChangeSetHeader.size))
+    _ = try await zone.stage(header)
+    zone.clock.ahead.withLock { $0 = 8 * 86_400_000 }
+    _ = try await zone.stage(Self.numbered(try Self.parts(&other), mebibytes: 0)[0])
+    // It was touched on the sixth day.
+    _ = try await zone.stage(header)
+    zone.clock.ahead.withLock { $0 = 16 * 86_400_000 }
+    _ = try await zone.stage(Self.numbered(try Self.parts(&other), mebibytes: 0)[0])
+    #expect(try await zone.refusal(staging: header)?.code == .notStaged)
+  }
+}
