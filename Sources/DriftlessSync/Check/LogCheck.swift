@@ -57,8 +57,7 @@ struct LogCheck: EngineCheck {
     guard let state = try? ReplicaState.load(from: inspection.connection) else { return }
     var (broken, unchained) = (StoreInspection.Tally(), StoreInspection.Tally())
     var before = state.position.mark
-    for sequence in try StagedEntries.sequences(on: inspection.connection)
-    where sequence > state.cursor {
+    for sequence in try StagedEntries.sequences(on: inspection.connection) {
       let name = "sequence \(sequence)"
       guard let entry = try StagedEntries.entry(at: sequence, on: inspection.connection) else {
         broken.add(name)
