@@ -189,7 +189,9 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
   /// What the expression stands for of an object or a dictionary; of nil, without any properties. What cannot be computed is a
   /// precondition failure.
   ///
-  /// - Parameter context: Values of variables, by their names.
+  /// - Parameters:
+  ///   - object: What it is evaluated for.
+  ///   - context: Values of variables, by their names.
   open func expressionValue(with object: Any?, context: NSMutableDictionary?) -> Any? {
     if expressionType == .constantValue { return constantValue }
     if expressionType == .evaluatedObject { return object }
