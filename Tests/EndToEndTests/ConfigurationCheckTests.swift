@@ -129,6 +129,10 @@ import Testing
     #expect(try Data(contentsOf: kept) == Data(contentsOf: first))
     try replica.run(["key", "rotate", first.path])
     #expect(try use(first).status == 0)
+    #expect(chmod(kept.path, 0o644) == 0)
+    let unread = try use(other)
+    #expect(unread.status == 1 && unread.errors.contains("cannot be compared"), "\(unread)")
+    #expect(try Data(contentsOf: kept) == Data(contentsOf: first))
     try replica.run(["key", "use", "--store", replica.store.path, "--none"])
     #expect(try use(other).status == 0)
   }

@@ -138,8 +138,17 @@ struct KeyUseCommand: ControlCommand {
 extension KeyUseCommand {
   /// What lies beside the store may be the only copy of its keys.
   private func checkKept(_ ring: KeyRing, _ url: URL) throws {
-    guard KeyFile.kept(forStore: target.url) != nil, let kept = try? KeyFile.read(url) else {
-      return
+    guard KeyFile.kept(forStore: target.url) != nil else { return }
+    let kept: KeyRing
+    do throws(Failure) {
+      kept = try KeyFile.read(url)
+    } catch {
+      throw Failure(
+        .failed, code: "key-exists",
+        "The keys that are kept beside the store cannot be compared, and would be written over: \(error.message)",
+        suggestion:
+          "keep a copy of \(url.path) in a safe place, then: syncctl key use --none --store \(target.url.path), "
+          + "and this command again")
     }
     let missing = kept.keyIDs.filter { !ring.keyIDs.contains($0) }
     guard !missing.isEmpty else { return }
