@@ -193,6 +193,40 @@ struct MigratedFleetTests {
     try await fleet.world.settle()
   }
 
+  @Test(
+    "What is moved or added in a list before the first sync with its order stays where it was put",
+    arguments: [false, true])
+  func reordered(isNew: Bool) async throws {
+    var fleet = try await Fleet(2, model("Article", .one, .many))
+    let tag = try insert("Tag", 1, fleet[0])[0]
+    for article in try insert("Article", 5, fleet[0]).reversed() { try relate(article, [tag], fleet[0]) }
+    try await fleet.sync(0, 1)
+    let list = model("Article", .one, .list)
+    for number in 0..<2 { try await fleet.migrate(number, to: list) }
+    var wanted = try articles(tag, fleet[0])
+    wanted.insert(isNew ? try insert("Article", 1, fleet[0])[0] : wanted.removeLast(), at: 0)
+    try fleet[0].save { context in
+      let objects = try wanted.map { try #require(try context.object(withIdentity: $0)) }
+      try context.object(withIdentity: tag)?.setValue(objects, forKey: "articles")
+    }
+    try await fleet.sync(0, 1)
+    try await fleet.joinBothWays(list)
+    try await fleet.world.settle()
+    for replica in fleet.world.replicas {
+      #expect(try articles(tag, replica) == wanted, "\(replica.name)")
+    }
+  }
+
+  /// A tag's articles, in their order.
+  private func articles(_ tag: UUID, _ replica: TestReplica) throws -> [UUID] {
+    try replica.store.read { transaction in
+      let key = try #require(try transaction.key(of: tag))
+      let entity = try #require(replica.store.schema.entity(numbered: key.entity))
+      let list = try #require(entity.relationshipsByName["articles"])
+      return try transaction.toManyKeys(of: key, list).map { try transaction.identity(of: $0) }
+    }
+  }
+
   @Test("What goes over to another end with the next sync waits to be sent, and status says so")
   func status() async throws {
     var fleet = try await Fleet(2, model())

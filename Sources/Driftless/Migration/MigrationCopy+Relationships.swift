@@ -123,7 +123,9 @@ extension MigrationCopy {
         WHERE d.Z_PK = \(other))
         """)
     }
-    if let column = binding.orderColumn { assignments.append("\(name(column)) = Z_PK * 1024") }
+    if let column = binding.orderColumn {
+      assignments.append("\(name(column)) = \(newPlace("Z_PK"))")
+    }
     try connection.execute(
       """
       UPDATE main."\(table.name)" SET \(assignments.joined(separator: ", "))

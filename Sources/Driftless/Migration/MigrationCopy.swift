@@ -5,6 +5,9 @@ import Foundation
 struct MigrationCopy {
   let keys: MigrationKeys
   let connection: SQLiteConnection
+  /// The zone has no places where the model had no order, so a replica has none: numbers that only this store knows would put
+  /// what is moved next among them elsewhere than with others.
+  var isReplica = false
 
   var plan: MigrationPlan { keys.plan }
   var old: StoreSchema { keys.old }
@@ -114,10 +117,13 @@ struct MigrationCopy {
     let values = [
       ColumnValue(column: binding.column, slot: binding.slot, sql: key),
       beside(binding.entityColumn, entity),
-      beside(binding.orderColumn, name(place.orderColumn) ?? "Z_PK * 1024"),
+      beside(binding.orderColumn, name(place.orderColumn) ?? newPlace("Z_PK")),
     ]
     return values.compactMap { $0 }
   }
+
+  /// The place of what had none.
+  func newPlace(_ key: String) -> String { isReplica ? "NULL" : "\(key) * 1024" }
 
   /// An entity that becomes abstract may have no objects.
   private func checkConcrete(_ match: MigrationPlan.EntityMatch, _ source: EntityTable) throws {

@@ -36,7 +36,9 @@ struct MigrationFile {
       try connection.transaction(.immediate) {
         let keys = try MigrationKeys(
           plan: plan, old: source.schema, new: schema, connection: connection)
-        try MigrationCopy(keys: keys, connection: connection).run { try progress($0 * 0.9) }
+        try MigrationCopy(keys: keys, connection: connection, isReplica: isReplica(source)).run {
+          try progress($0 * 0.9)
+        }
         try MigrationHistory(keys: keys, connection: connection).run()
         try losses.write(keys, on: connection)
         try writeModels(former, of: source, schema, on: connection)
@@ -219,10 +221,7 @@ struct MigrationFile {
   func holdsInColumns(
     _ plan: MigrationPlan, _ source: PersistentStore
   ) throws -> (RelationshipDescription) -> Bool {
-    let isSyncing = try source.read {
-      try StoreSettings.exist(on: $0.connection) && $0.isReplica
-    }
-    guard isSyncing else {
+    guard try isReplica(source) else {
       return { [layout] in plan.holdsInColumns($0, source.schema, layout) }
     }
     guard layout != .columns else {
@@ -231,6 +230,10 @@ struct MigrationFile {
         "Leave the layout as it is.")
     }
     return { _ in false }
+  }
+
+  private func isReplica(_ source: PersistentStore) throws -> Bool {
+    try source.read { try StoreSettings.exist(on: $0.connection) && $0.isReplica }
   }
 
   func metadata(of source: PersistentStore, for schema: StoreSchema) throws -> StoreMetadata {
