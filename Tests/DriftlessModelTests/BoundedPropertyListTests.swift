@@ -25,6 +25,32 @@ struct BoundedPropertyListTests {
     #expect(BoundedPropertyList.values(arrays(count: 5_000) { [$0 + 1] }) == nil)
   }
 
+  @Test(
+    "What only looks like an end of a container, or hides one, does not make room for more",
+    arguments: [
+      ("<plist><!--ENDS-->", "<array>", "</array>"),
+      ("<plist><![CDATA[ENDS]]>", "<array>", "</array>"),
+      ("<plist>", "<array name=\"/>\">", "</array>"),
+      ("/*ENDS*/", "(", ")"), ("//ENDS\n", "(", ")"), ("'ENDS'", "(", ")"),
+    ])
+  func hidden(start: String, open: String, close: String) {
+    func list(_ count: Int) -> Data {
+      let ends = String(repeating: close, count: 400)
+      let middle = String(repeating: open, count: count) + String(repeating: close, count: count)
+      let text = start.replacingOccurrences(of: "ENDS", with: ends) + middle
+      return Data((open == "(" ? text : text + "</plist>").utf8)
+    }
+    #expect(!BoundedPropertyList.isBounded(list(400)))
+    // What is hidden from Foundation as well is no reason to refuse.
+    #expect(BoundedPropertyList.isBounded(list(20)))
+  }
+
+  @Test("More ends of containers than containers are no property list")
+  func ends() {
+    #expect(!BoundedPropertyList.isBounded(Data("<plist></array></plist>".utf8)))
+    #expect(!BoundedPropertyList.isBounded(Data(")(".utf8)))
+  }
+
   @Test("A list that holds itself, or one list many times over, is no property list")
   func shared() {
     #expect(BoundedPropertyList.values(arrays(count: 2) { _ in [0] }) == nil)

@@ -7,11 +7,11 @@ import Testing
 
 /// A program without the engine migrates what sync left pending.
 struct PendingNamesTests {
-  @Test("Two properties that change their names with each other take edits and offers along")
+  @Test("Two properties that change their names with each other take edits, offers and what is held back along")
   func swapped() throws {
     let store = try PersistentStore.open(url: nil, model: Shop.model())
     let state =
-      #"{"edits":[{"properties":["a","gone"],"transaction":1}],"offers":[{"properties":["b"],"transaction":2},{"properties":["gone"],"transaction":3}],"whole":0}"#
+      #"{"edits":[{"properties":["a","gone"],"transaction":1}],"heldBack":["b","gone"],"offers":[{"properties":["b"],"transaction":2},{"properties":["gone"],"transaction":3}],"whole":"none","wholeTransaction":0}"#
     _ = try store.write(TransactionInfo()) { transaction in
       let connection = transaction.connection
       try connection.execute(
@@ -28,7 +28,7 @@ struct PendingNamesTests {
       }
       #expect(
         String(decoding: bytes, as: UTF8.self)
-          == #"{"edits":[{"properties":["b"],"transaction":1}],"offers":[{"properties":["a"],"transaction":2}],"whole":0}"#
+          == #"{"edits":[{"properties":["b"],"transaction":1}],"heldBack":["a"],"offers":[{"properties":["a"],"transaction":2}],"whole":"none","wholeTransaction":0}"#
       )
     }
   }

@@ -113,6 +113,60 @@ struct StagedMigrationTests {
     #expect(inside.model == (try model(4)))
   }
 
+  @Test("Stores that one manager migrates at once have each its own container in their handlers")
+  func atOnce() async throws {
+    let directory = try TemporaryDirectory()
+    let meeting = Meeting()
+    let manager = StagedMigrationManager(
+      try stages(willMigrate: { manager, _ in
+        meeting.waitForBoth()
+        meeting.note(try #require(manager.container))
+        meeting.waitForBoth()
+      }))
+    let urls = (0..<2).map { directory.file("users\($0).sqlite") }
+    for url in urls { _ = try fill(url) }
+    let model = try model(3)
+    try await onSeveralThreads(2) { number in
+      let store = try PersistentStore.open(
+        url: urls[number], model: model, options: StoreOptions(stagedMigration: manager))
+      defer { store.close() }
+      let pet = try #require(model.entitiesByName["Pet"])
+      try store.read { transaction in
+        var pets = 0
+        try transaction.forEachKey(of: pet) { _ in pets += 1 }
+        #expect(pets == 2)
+      }
+    }
+    #expect(meeting.containers.count == 2)
+    #expect(meeting.containers.first !== meeting.containers.last)
+    #expect(manager.container == nil)
+  }
+
+  /// Two handlers that are inside at once.
+  private final class Meeting: @unchecked Sendable {
+    private let condition = NSCondition()
+    private var arrived = 0
+    private(set) var containers: [PersistentContainer] = []
+
+    func note(_ container: PersistentContainer) {
+      condition.withLock { containers.append(container) }
+    }
+
+    func waitForBoth() {
+      condition.lock()
+      defer { condition.unlock() }
+      arrived += 1
+      condition.broadcast()
+      let needed = (arrived + 1) / 2 * 2
+      while arrived < needed {
+        guard condition.wait(until: Date() + 60) else {
+          Issue.record("the other handler did not come")
+          return
+        }
+      }
+    }
+  }
+
   @Test("A handler before the step works on the old model; a store in the middle skips what it has")
   func before() throws {
     let directory = try TemporaryDirectory()

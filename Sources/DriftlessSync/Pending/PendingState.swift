@@ -2,8 +2,8 @@ import Driftless
 import DriftlessSQLite
 import Foundation
 
-/// Owns `ZDL_PENDING`: what an import left pending of an object, as JSON with property names, which
-/// outlive a model's slots.
+/// Owns `ZDL_PENDING`: what an import left pending of an object, as
+/// `PendingForm`.
 enum PendingState {
   /// What each row keeps by itself.
   static let rules: [RowRule] = [.bytes("state")]
@@ -12,22 +12,6 @@ enum PendingState {
       entity INTEGER NOT NULL, key INTEGER NOT NULL, transaction_number INTEGER NOT NULL,
       state BLOB NOT NULL, PRIMARY KEY (entity, key)\(RowRule.constraints(rules))) WITHOUT ROWID
     """
-
-  private struct Form: Codable {
-    var whole: PendingObject.Whole
-    var wholeTransaction: Int64
-    var maker: UInt64?
-    var wasInZone: Bool?
-    var isDeadInZone: Bool?
-    var edits: [Edit]
-    var offers: [Edit]?
-    var heldBack: [String]?
-  }
-
-  private struct Edit: Codable {
-    var transaction: Int64
-    var properties: [String]
-  }
 
   /// Makes `object` the pending state of an object in place of all history up to `through`.
   static func save(
@@ -70,29 +54,26 @@ enum PendingState {
   // MARK: The form of a state
 
   static func encode(_ object: PendingObject, entity: SyncSchema.Entity) throws -> Data {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
     func names(of mask: PropertyMask) -> [String] {
       entity.properties.filter { mask.contains($0.slot) }.map(\.name)
     }
-    func named(_ edit: PendingObject.Edit) -> Edit {
-      Edit(
-        transaction: edit.transaction,
-        properties: names(of: edit.properties))
+    func named(_ edit: PendingObject.Edit) -> PendingForm.Edit {
+      PendingForm.Edit(transaction: edit.transaction, properties: names(of: edit.properties))
     }
-    return try encoder.encode(
-      Form(
-        whole: object.whole, wholeTransaction: object.wholeTransaction,
-        maker: object.maker == 0 ? nil : object.maker,
-        wasInZone: object.wasInZone ? true : nil,
-        isDeadInZone: object.isDeadInZone ? true : nil, edits: object.edits.map(named),
-        offers: object.offers.isEmpty ? nil : object.offers.map(named),
-        heldBack: object.heldBack.isEmpty ? nil : names(of: object.heldBack)))
+    var form = PendingForm(
+      whole: object.whole.rawValue, wholeTransaction: object.wholeTransaction,
+      edits: object.edits.map(named))
+    form.maker = object.maker == 0 ? nil : object.maker
+    form.wasInZone = object.wasInZone ? true : nil
+    form.isDeadInZone = object.isDeadInZone ? true : nil
+    form.offers = object.offers.isEmpty ? nil : object.offers.map(named)
+    form.heldBack = object.heldBack.isEmpty ? nil : names(of: object.heldBack)
+    return try form.encoded()
   }
 
   /// The transactions that set properties last, by the names that a state has, which the model may say from elsewhere by now.
   static func transactions(in data: Data) -> [String: Int64] {
-    guard let form = try? JSONDecoder().decode(Form.self, from: data) else { return [:] }
+    guard let form = try? PendingForm.decode(data) else { return [:] }
     var transactions: [String: Int64] = [:]
     for edit in form.edits {
       for name in edit.properties { transactions[name] = edit.transaction }
@@ -101,11 +82,13 @@ enum PendingState {
   }
 
   static func decode(_ data: Data, entity: SyncSchema.Entity) throws -> PendingObject {
-    guard let form = try? JSONDecoder().decode(Form.self, from: data) else {
+    guard let form = try? PendingForm.decode(data),
+      let whole = PendingObject.Whole(rawValue: form.whole)
+    else {
       throw SyncError.damaged("a pending object of \(entity.name)")
     }
     var object = PendingObject()
-    object.whole = form.whole
+    object.whole = whole
     object.wholeTransaction = form.wholeTransaction
     object.maker = form.maker ?? 0
     object.wasInZone = form.wasInZone ?? false
@@ -113,7 +96,7 @@ enum PendingState {
     func mask(_ names: [String]) -> PropertyMask {
       PropertyMask(names.compactMap { entity.property(namedNowOrBefore: $0)?.slot })
     }
-    func edit(_ edit: Edit) -> PendingObject.Edit {
+    func edit(_ edit: PendingForm.Edit) -> PendingObject.Edit {
       PendingObject.Edit(transaction: edit.transaction, properties: mask(edit.properties))
     }
     object.edits = form.edits.map(edit)

@@ -27,7 +27,10 @@ public final class StagedMigrationManager: Sendable {
   public let modelURLs: [URL]
   /// What stands for the manager under other names; the manager keeps it.
   package let counterpart: (any Sendable)?
-  private let current = Mutex<PersistentContainer?>(nil)
+  /// The containers of the handlers that run: one a store that is migrated.
+  private let containers = Mutex<[PersistentContainer]>([])
+  /// That of the handler that runs here.
+  @TaskLocal private static var own: PersistentContainer?
 
   /// - Parameters:
   ///   - stages: In the order in which they are taken.
@@ -49,7 +52,14 @@ public final class StagedMigrationManager: Sendable {
 
   /// The store as it is between two steps, inside of a handler; nil outside. Its objects are plain ones: the application's
   /// classes are made for the newest model.
-  public var container: PersistentContainer? { current.withLock { $0 } }
+  ///
+  /// One manager may migrate several stores at once: each handler has its own store here. On a thread that a handler hands work
+  /// to it is nil then, as nothing says whose handler that is: hand the container over with the work.
+  public var container: PersistentContainer? {
+    containers.withLock { containers in
+      containers.first { $0 === Self.own } ?? (containers.count == 1 ? containers[0] : nil)
+    }
+  }
 
   /// A version on the way.
   private struct Node {
@@ -163,12 +173,12 @@ public final class StagedMigrationManager: Sendable {
       name: "migration", model: try MigrationFile.plain(model), storeURL: url, options: options)
     try container.persistentStoreCoordinator.addPersistentStore(
       at: url, configuration: configuration, options: options)
-    current.withLock { $0 = container }
+    containers.withLock { $0.append(container) }
     defer {
-      current.withLock { $0 = nil }
+      containers.withLock { $0.removeAll { $0 === container } }
       for store in container.persistentStoreCoordinator.persistentStores { store.close() }
     }
-    try body()
+    try Self.$own.withValue(container) { try body() }
   }
 }
 

@@ -17,25 +17,50 @@ package enum BoundedPropertyList {
     return try? PropertyListSerialization.propertyList(from: data, format: nil)
   }
 
-  private static func isBounded(_ data: Data) -> Bool {
+  /// Whether its shape is within the bounds, if it is a property list.
+  static func isBounded(_ data: Data) -> Bool {
     if data.starts(with: Array("bplist".utf8)) { return isBoundedBinary(data) }
     return data.prefix(16).contains(UInt8(ascii: "<")) ? isBoundedXML(data) : isBoundedText(data)
   }
 
-  /// The old form, in which files of texts are still written: containers are brackets, but for those within quotes.
+  /// The old form, in which files of texts are still written: containers are brackets, but for those within quotes and comments.
   private static func isBoundedText(_ data: Data) -> Bool {
+    let bytes = [UInt8](data)
     var depth = 0
-    var isQuoted = false
-    var isEscaped = false
-    for byte in data {
-      defer { isEscaped = byte == UInt8(ascii: "\\") && !isEscaped }
-      if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
-      guard !isQuoted else { continue }
-      if byte == UInt8(ascii: "(") || byte == UInt8(ascii: "{") { depth += 1 }
-      if byte == UInt8(ascii: ")") || byte == UInt8(ascii: "}") { depth -= 1 }
-      guard depth <= depthMax else { return false }
+    var index = 0
+    while index < bytes.count {
+      let byte = bytes[index]
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "'"):
+        index += 1
+        while index < bytes.count, bytes[index] != byte {
+          index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1
+        }
+      case UInt8(ascii: "/") where bytes[index...].starts(with: "/*".utf8):
+        index = end(of: "*/", in: bytes, from: index + 2) - 1
+      case UInt8(ascii: "/") where bytes[index...].starts(with: "//".utf8):
+        index = end(of: "\n", in: bytes, from: index) - 1
+      case UInt8(ascii: "("), UInt8(ascii: "{"): depth += 1
+      case UInt8(ascii: ")"), UInt8(ascii: "}"): depth -= 1
+      default: break
+      }
+      guard 0...depthMax ~= depth else { return false }
+      index += 1
     }
     return true
+  }
+
+  /// The place behind a text; the end where it does not come.
+  private static func end(of text: String, in bytes: [UInt8], from start: Int) -> Int {
+    let text = Array(text.utf8)
+    var index = start
+    while index + text.count <= bytes.count {
+      if bytes[index] == text[0], bytes[index..<index + text.count].elementsEqual(text) {
+        return index + text.count
+      }
+      index += 1
+    }
+    return bytes.count
   }
 
   /// Each object once, its contents before it; one that contains itself has no end.
@@ -82,20 +107,40 @@ package enum BoundedPropertyList {
 
   /// Containers are the elements that elements lie in.
   private static func isBoundedXML(_ data: Data) -> Bool {
+    let bytes = [UInt8](data)
     var depth = 0
-    var index = data.startIndex
-    while let tag = data[index...].firstIndex(of: UInt8(ascii: "<")) {
-      index = data.index(after: tag)
-      guard index < data.endIndex else { break }
-      switch data[index] {
-      case UInt8(ascii: "/"): depth -= 1
-      case UInt8(ascii: "?"), UInt8(ascii: "!"): continue
-      default:
-        guard let end = data[index...].firstIndex(of: UInt8(ascii: ">")) else { return false }
-        if data[data.index(before: end)] != UInt8(ascii: "/") { depth += 1 }
+    var index = 0
+    while let tag = bytes[index...].firstIndex(of: UInt8(ascii: "<")) {
+      let rest = bytes[tag...]
+      if rest.starts(with: "<!--".utf8) {
+        index = end(of: "-->", in: bytes, from: tag + 4)
+      } else if rest.starts(with: "<![CDATA[".utf8) {
+        index = end(of: "]]>", in: bytes, from: tag + 9)
+      } else {
+        guard let end = endOfTag(bytes, from: tag + 1) else { return false }
+        index = end + 1
+        switch bytes[tag + 1] {
+        case UInt8(ascii: "/"): depth -= 1
+        case UInt8(ascii: "?"), UInt8(ascii: "!"): break
+        default: if bytes[end - 1] != UInt8(ascii: "/") { depth += 1 }
+        }
       }
-      guard depth <= depthMax + 2 else { return false }
+      guard 0...depthMax + 2 ~= depth else { return false }
     }
     return true
+  }
+
+  /// The place of the bracket that ends a tag; one within quotes does not.
+  private static func endOfTag(_ bytes: [UInt8], from start: Int) -> Int? {
+    var quote: UInt8?
+    for index in start..<bytes.count {
+      switch (bytes[index], quote) {
+      case (UInt8(ascii: ">"), nil): return index
+      case (UInt8(ascii: "\""), nil), (UInt8(ascii: "'"), nil): quote = bytes[index]
+      case (let byte, let open?) where byte == open: quote = nil
+      default: break
+      }
+    }
+    return nil
   }
 }

@@ -114,30 +114,19 @@ package enum EngineRows {
     ).compactMap { row in
       guard case .integer(let entity) = row[0], case .integer(let key) = row[1],
         case .integer(let transaction) = row[2], case .blob(let bytes) = row[3],
-        let entity = Int32(exactly: entity),
-        let form = try JSONSerialization.jsonObject(with: bytes) as? [String: Any]
+        let entity = Int32(exactly: entity), let form = try? PendingForm.decode(bytes)
       else { return nil }
       var state = PendingState(
         key: ObjectKey(entity: entity, key: key), transaction: transaction)
-      let whole = form["whole"] as? String
-      state.isNew = whole == "insert"
-      state.isDelete = whole == "delete"
-      func numbers(_ part: String) -> [String: Int64] {
-        var numbers: [String: Int64] = [:]
-        for edit in form[part] as? [[String: Any]] ?? [] {
-          let number = (edit["transaction"] as? NSNumber)?.int64Value ?? 0
-          for name in edit["properties"] as? [String] ?? [] { numbers[name] = number }
-        }
-        return numbers
-      }
-      let offers = numbers("offers")
-      state.edits = numbers("edits").filter { offers[$0.key] != $0.value }
+      state.isNew = form.whole == "insert"
+      state.isDelete = form.whole == "delete"
+      state.edits = form.editNumbers
       return state
     }
   }
 
-  /// Gives properties other names in what imports left pending of an entity's objects: JSON, in which those whose name is
-  /// empty now are left out.
+  /// Gives properties other names in what imports left pending of an entity's objects; those whose name is empty now are left
+  /// out.
   static func renamePending(
     _ properties: [String: String], ofEntity entity: Int64, on connection: SQLiteConnection
   ) throws {
@@ -145,23 +134,11 @@ package enum EngineRows {
     for row in try connection.rows(
       "SELECT key, state FROM main.ZDL_PENDING WHERE entity = ?", .integer(entity))
     {
-      guard case .blob(let bytes) = row[1],
-        var state = try JSONSerialization.jsonObject(with: bytes) as? [String: Any]
+      guard case .blob(let bytes) = row[1], let form = try? PendingForm.decode(bytes)
       else { continue }
-      for part in ["edits", "offers"] {
-        guard let edits = state[part] as? [[String: Any]] else { continue }
-        state[part] = edits.compactMap { edit -> [String: Any]? in
-          var edit = edit
-          let names = (edit["properties"] as? [String] ?? []).map { properties[$0] ?? $0 }
-            .filter { !$0.isEmpty }
-          edit["properties"] = names
-          return names.isEmpty ? nil : edit
-        }
-      }
       try connection.run(
         "UPDATE main.ZDL_PENDING SET state = ? WHERE entity = ? AND key = ?",
-        .blob(try JSONSerialization.data(withJSONObject: state, options: .sortedKeys)),
-        .integer(entity), row[0])
+        .blob(try form.renamed(properties).encoded()), .integer(entity), row[0])
     }
   }
 
