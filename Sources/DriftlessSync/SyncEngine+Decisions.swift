@@ -8,7 +8,8 @@ extension SyncEngine {
   /// Puts the value that lost a conflict back, as an edit made here and now. The next sync sends it;
   /// the journal says that it was put back.
   ///
-  /// An object whose delete won comes back with its attributes and to-one relationships.
+  /// An object whose delete won comes back with its attributes and to-one relationships. Where the property of a conflict that
+  /// waits for a person was set since, that is not written over: ``keep(conflict:of:)`` goes first.
   ///
   /// - Parameters:
   ///   - number: the conflict's number in the journal (`conflicts(of:)`).
@@ -29,7 +30,43 @@ extension SyncEngine {
         suggestion: "Run: syncctl why \(entry.entity)/\(entry.object.uuidString.lowercased())"
           + ".\(entry.property ?? "")")
     }
+    if entry.isWaiting, let standing = try standing(of: entry, in: store), standing != entry.kept {
+      throw SyncError(
+        .cannotUndo,
+        "\(entry.property ?? "") is \(standing) by now, and not what conflict \(number) left.",
+        suggestion:
+          "Keep that: syncctl conflicts keep \(number) --store \(store.label.shellWord); after it, undo "
+          + "puts the other value back all the same")
+    }
     return try decide(conflict: number, for: entry.loser, of: store, author: author, keys: keys)
+  }
+
+  /// Ends conflicts that wait for a person where somebody here has set the property since: that is a decision.
+  func endDecided() throws {
+    guard try store.read({ try Journal.waitingCount(on: $0.connection) }) > 0 else { return }
+    try bookkeep { transaction in
+      let connection = transaction.connection
+      let state = try Self.state(on: connection, of: store)
+      let pending = try pendingSet(transaction, state: state)
+      for entry in try Journal.waiting(on: connection) {
+        guard let name = entry.property,
+          let entity = schema.entity(namedNowOrBefore: entry.entity),
+          let property = entity.property(namedNowOrBefore: name),
+          let key = try? PutBack.key(of: entry, entity, transaction),
+          let edit = pending[key]?.transaction(of: property.slot), edit > entry.transaction,
+          let standing = try Self.standing(entry, schema, transaction)
+        else { continue }
+        try Journal.keep(standing, in: entry.number, on: connection)
+        try Journal.decide(
+          entry.number, entry.loser == .local ? .remote : .local, at: store.now, on: connection)
+      }
+    }
+  }
+
+  private static func standing(
+    of entry: JournalEntry, in store: PersistentStore
+  ) throws -> String? {
+    try store.read { try standing(entry, SyncSchema(store.schema), $0) }
   }
 
   /// Decides that the value that stands shall stand. Nothing is changed but the journal.
@@ -101,7 +138,7 @@ extension SyncEngine {
         .cannotUndo,
         "What conflict \(number) would put back is a unique value that another object has now.",
         suggestion: "Give that one another value first, or: syncctl conflicts keep \(number) "
-          + "--store \(store.label)")
+          + "--store \(store.label.shellWord)")
     }
   }
 
@@ -177,7 +214,7 @@ extension SyncEngine {
     guard let found else {
       throw SyncError(
         .unknownElement, "The journal has no conflict \(number).",
-        suggestion: "Run: syncctl conflicts --store \(store.label)")
+        suggestion: "Run: syncctl conflicts --store \(store.label.shellWord)")
     }
     return found
   }

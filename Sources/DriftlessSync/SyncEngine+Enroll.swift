@@ -178,7 +178,7 @@ extension SyncEngine {
       .unsuitableLayout,
       "\(held) has no inverse, and the store \(store.label) keeps it in a column, as Core Data does.",
       suggestion:
-        "Close it everywhere and run: syncctl migrate \(store.label) --to-many pairs. Nothing is lost by it."
+        "Close it everywhere and run: syncctl migrate \(store.label.shellWord) --to-many pairs. Nothing is lost by it."
     )
   }
 

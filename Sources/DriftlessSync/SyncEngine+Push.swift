@@ -61,6 +61,7 @@ extension SyncEngine {
     // What was parked is older than what is pending: it must not come after it.
     try replayParked()
     try releaseChanged()
+    try endDecided()
     // A pull that was cut before the head goes on first: a push says what is settled.
     if try !isSettled() { try await runPull(waitSeconds: 0, allowsMassDelete, &report) }
     try offerSealedAnew()

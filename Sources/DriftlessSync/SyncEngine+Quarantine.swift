@@ -61,7 +61,7 @@ extension SyncEngine {
       if let object, rows.isEmpty {
         throw SyncError(
           .unknownElement, "Object \(object.uuidString.lowercased()) is not in quarantine.",
-          suggestion: "Run: syncctl quarantine list --store \(store.label)")
+          suggestion: "Run: syncctl quarantine list --store \(store.label.shellWord)")
       }
       for row in rows { try Quarantine.remove(row.key, on: transaction.connection) }
       return rows.count

@@ -1,3 +1,5 @@
+import Driftless
+
 /// Why a sync operation failed, and what to do about it.
 ///
 /// The set of codes may grow: compare `code` with the constants below and keep a default.
@@ -77,7 +79,7 @@ extension SyncError {
   static func notEnrolled(_ store: String) -> SyncError {
     SyncError(
       .notEnrolled, "The store \(store) is not enrolled with a server.",
-      suggestion: "Run: syncctl enroll --store \(store) --server URL --zone NAME")
+      suggestion: "Run: syncctl enroll --store \(store.shellWord) --server URL --zone NAME")
   }
 
   static func alreadyEnrolled(_ store: String, zone: String) -> SyncError {

@@ -20,7 +20,15 @@ package enum TerminalText {
 
   /// The bytes to print for lines.
   package static func data(_ lines: [String]) -> Data {
-    Data(lines.map { line($0) + "\n" }.joined().utf8)
+    data(lines.map { ColouredLine($0) }, coloured: false)
+  }
+
+  /// The bytes to print for lines, of which words may be coloured.
+  package static func data(
+    _ lines: [ColouredLine], coloured: Bool = TerminalColour.areShown
+  ) -> Data {
+    let texts = lines.map { coloured ? $0.text : line($0.line) }
+    return Data(texts.map { $0 + "\n" }.joined().utf8)
   }
 
   /// The bytes to print for a failure: what went wrong, and what to try.
@@ -40,5 +48,22 @@ package enum TerminalText {
     case 0x202A...0x202E, 0x2066...0x2069: true
     default: false
     }
+  }
+}
+
+/// A line for people, with a word that may be coloured.
+package struct ColouredLine: Sendable {
+  package let line: String
+  private var word: (text: String, colour: TerminalColour)?
+
+  package init(_ line: String, _ word: String = "", _ colour: TerminalColour? = nil) {
+    self.line = line
+    if let colour { self.word = (word, colour) }
+  }
+
+  /// What a terminal shows: what it would obey of the line itself is taken out first.
+  fileprivate var text: String {
+    let text = TerminalText.line(line)
+    return word.map { $0.colour.colouring($0.text, in: text) } ?? text
   }
 }

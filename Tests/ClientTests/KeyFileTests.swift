@@ -58,6 +58,14 @@ import Testing
         !told.contains("secretword") && !told.contains(text.split(separator: " ")[3].prefix(20)))
     }
     #expect(throws: Failure.self) { try KeyFile.read(directory.file("missing")) }
+    let empty = #expect(throws: Failure.self) { try KeyFile.read(try file("")) }
+    #expect(empty?.message.contains("is empty") == true, "\(empty?.message ?? "")")
+  }
+
+  @Test("An empty file of authorities is said to be empty")
+  func emptyAuthority() throws {
+    let error = #expect(throws: Failure.self) { try AuthorityFile.read(try file("")) }
+    #expect(error?.message.contains("it is empty") == true, "\(error?.message ?? "")")
     #expect(throws: Failure.self) { try KeyFile.read(directory.url) }
     let pipe = directory.file("pipe")
     #expect(mkfifo(pipe.path, 0o600) == 0)

@@ -199,7 +199,9 @@ struct MigratedFleetTests {
   func reordered(isNew: Bool) async throws {
     var fleet = try await Fleet(2, model("Article", .one, .many))
     let tag = try insert("Tag", 1, fleet[0])[0]
-    for article in try insert("Article", 5, fleet[0]).reversed() { try relate(article, [tag], fleet[0]) }
+    for article in try insert("Article", 5, fleet[0]).reversed() {
+      try relate(article, [tag], fleet[0])
+    }
     try await fleet.sync(0, 1)
     let list = model("Article", .one, .list)
     for number in 0..<2 { try await fleet.migrate(number, to: list) }

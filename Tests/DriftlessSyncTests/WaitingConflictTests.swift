@@ -78,4 +78,36 @@ struct WaitingConflictTests {
     #expect(try world[1].conflicts.first { $0.number == conflict }?.decision == .local)
     try await world.settle()
   }
+
+  @Test("What a person sets while a conflict waits ends it, and is not written over by an undoing")
+  func setByHand() async throws {
+    let (world, id, conflict) = try await world()
+    let store = world[1].store
+    try world[1].set(id, ["held": .string("by hand")])
+    let error = #expect(throws: SyncError.self) {
+      try SyncEngine.undo(conflict: conflict, of: store)
+    }
+    #expect(error?.code == .cannotUndo)
+    #expect(error?.message.contains("by hand") == true)
+    #expect(try world[1].value(id, "held") == .string("by hand"))
+    try await world.settle()
+    #expect(try world[1].status.waiting == 0)
+    #expect(try world[1].conflicts.first { $0.number == conflict }?.kept == "\"by hand\"")
+    #expect(try world[0].value(id, "held") == .string("by hand"))
+    // Who says so afterwards gets the other value all the same.
+    try SyncEngine.undo(conflict: conflict, of: store)
+    #expect(try world[1].value(id, "held") == .string("mine"))
+  }
+
+  @Test("What another replica sets while a conflict waits is not written over unseen")
+  func setElsewhere() async throws {
+    let (world, id, conflict) = try await world()
+    try world[0].set(id, ["held": .string("later")])
+    try await world.settle()
+    let store = world[1].store
+    #expect(try world[1].status.waiting == 1)
+    #expect(throws: SyncError.self) { try SyncEngine.undo(conflict: conflict, of: store) }
+    try SyncEngine.keep(conflict: conflict, of: store)
+    #expect(try world[1].value(id, "held") == .string("later"))
+  }
 }

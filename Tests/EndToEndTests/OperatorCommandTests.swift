@@ -62,14 +62,16 @@ struct OperatorCommandTests {
 
   private struct Description: Decodable { var command: Described }
 
-  @Test("Every command has an example in its help, of itself")
-  func examples() throws {
-    let dumped = try Programs.run("driftless-server", ["--experimental-dump-help"])
+  @Test(
+    "Every command has an example in its help, of itself",
+    arguments: ["driftless-server", "syncctl"])
+  func examples(program: String) throws {
+    let dumped = try Programs.run(program, ["--experimental-dump-help"])
     let description = try JSONDecoder().decode(Description.self, from: Data(dumped.output.utf8))
     let leaves = description.command.leaves
     #expect(leaves.count > 15)
     for command in leaves {
-      let example = command.discussion?.components(separatedBy: "Example: driftless-server ")
+      let example = command.discussion?.components(separatedBy: "Example: \(program) ")
       #expect(example?.last?.contains(command.commandName) == true, "\(command.commandName)")
       #expect(example?.count == 2, "\(command.commandName)")
     }

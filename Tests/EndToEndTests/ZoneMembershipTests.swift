@@ -126,4 +126,31 @@ import Testing
       environment: ["SYNCCTL_TOKEN": secret])
     #expect(try first.attempt("status", ["--check"]).status == 0)
   }
+
+  @Test(
+    "A store whose application has rules of its own is refused, and synced without them where that is said"
+  )
+  func applicationsRules() throws {
+    let xml = ModelText(entities: [
+      .init(name: "Item", attributes: [("name", "String", "custom:longest")])
+    ]).xml
+    let model = try writeModel(xml, named: "ruled", in: world.directory)
+    let replica = try Replica(bare: "with rules", in: world.directory, model: model)
+    let token = world.directory.file("token of the ruled")
+    try Data(world.token.utf8).write(to: token)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: token.path)
+    let home = [
+      "--server", world.server.address, "--zone", world.zone, "--token-file", token.path,
+    ]
+    let refused = try replica.attempt("enroll", home)
+    #expect(refused.status == 1 && refused.errors.contains("Item.name"), "\(refused)")
+    #expect(refused.errors.contains("the rule longest"), "\(refused)")
+    #expect(refused.errors.contains("--without-rules"), "\(refused)")
+    #expect(refused.errors.contains("'\(replica.store.path)'"), "a path with a space is one word")
+    let enrolled = try replica.attempt("enroll", home + ["--without-rules"])
+    #expect(enrolled.status == 0, "\(enrolled)")
+    try replica.importLines([name("1", "one", "insert")])
+    try replica.sync()
+    #expect(try replica.attempt("status", ["--check"]).status == 0)
+  }
 }

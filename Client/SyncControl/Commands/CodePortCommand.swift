@@ -12,6 +12,8 @@ struct CodePortCommand: ControlCommand {
       texts, and branches of #if for other systems stay, and so do links, and folders whose names \
       begin with a dot. It says by PATH:LINE what it did and what is left to a person, with exit \
       code 1 where something is. Run it again after that: what is done, it does not do twice.
+
+      Example: syncctl code port Sources/App --dry-run
       """)
 
   @Argument(help: "The folder with the source.", completion: .directory)

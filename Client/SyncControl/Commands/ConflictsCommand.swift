@@ -1,4 +1,5 @@
 import ArgumentParser
+import Driftless
 import DriftlessSync
 import Foundation
 import SyncDaemon
@@ -15,7 +16,8 @@ struct ConflictsCommand: AsyncParsableCommand {
 
 struct ConflictsListCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List settled conflicts, with the values that lost.")
+    commandName: "list", abstract: "List settled conflicts, with the values that lost.",
+    discussion: "Example: syncctl conflicts list --store shop.sqlite --waiting")
 
   @OptionGroup var target: StoreArguments
   @Option(name: .long, help: "Show conflicts after this number.")
@@ -32,20 +34,41 @@ struct ConflictsListCommand: ControlCommand {
 
   func perform() throws {
     let store = try target.open(reading: true)
-    let entries = try SyncEngine.conflicts(of: store, after: after, limit: limit)
-      .filter { !waiting || $0.isWaiting }
+    let (entries, hasMore) = try entries(of: store)
     let labels = ObjectLabels(store)
     try output.put(
       ["conflicts": entries.map(ConflictReport.init)],
       lines: entries.isEmpty
         ? ["no conflicts"] : entries.flatMap { ConflictText.lines($0, labels) })
+    if hasMore, let last = entries.last {
+      output.note("there are more: --after \(last.number), or a greater --limit, shows them")
+    }
   }
+
+  /// Those that are asked for, and whether there are more of them.
+  func entries(of store: PersistentStore) throws -> ([JournalEntry], hasMore: Bool) {
+    var (found, last) = ([JournalEntry](), after)
+    while found.count <= limit {
+      let page = try SyncEngine.conflicts(of: store, after: last, limit: Self.pageCount)
+      guard let end = page.last else { return (found, false) }
+      found += page.filter { !waiting || $0.isWaiting }
+      last = end.number
+    }
+    return (Array(found.prefix(limit)), true)
+  }
+
+  /// Conflicts that are read at once.
+  private static let pageCount = 1_000
 }
 
 struct ConflictsUndoCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "undo", abstract: "Put the value that lost a conflict back, as an edit of now.",
-    discussion: "The next sync sends it. A deleted object comes back with it.")
+    discussion: """
+      The next sync sends it. A deleted object comes back with it.
+
+      Example: syncctl conflicts undo --store shop.sqlite 12
+      """)
 
   @OptionGroup var target: StoreArguments
   @Argument(help: "The conflict's number, as the list shows it.")
@@ -66,7 +89,11 @@ struct ConflictsUndoCommand: ControlCommand {
 struct ConflictsKeepCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "keep", abstract: "Decide that the value that stands shall stand.",
-    discussion: "A conflict of a property whose policy is manual waits for this, or for undo.")
+    discussion: """
+      A conflict of a property whose policy is manual waits for this, or for undo.
+
+      Example: syncctl conflicts keep --store shop.sqlite 12
+      """)
 
   @OptionGroup var target: StoreArguments
   @Argument(help: "The conflict's number, as the list shows it.")

@@ -12,6 +12,8 @@ struct DiffCommand: ControlCommand {
       state of its own: of two that sync, the later one may have more.
       Ends with 0 when the stores hold the same, and with \(differentCode) when they do not. With \
       --json each difference is a line.
+
+      Example: syncctl diff yesterday.sqlite shop.sqlite
       """)
 
   @Argument(help: "A store's file.", completion: .file())

@@ -4,7 +4,8 @@ import SyncDaemon
 
 struct DigestCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "digest", abstract: "Print the SHA-256 of a store's export.")
+    commandName: "digest", abstract: "Print the SHA-256 of a store's export.",
+    discussion: "Example: syncctl digest --store shop.sqlite")
 
   @OptionGroup var target: StoreArguments
   @OptionGroup var output: OutputOptions

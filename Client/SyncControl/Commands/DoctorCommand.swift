@@ -9,7 +9,8 @@ import SyncDaemon
 
 struct DoctorCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "doctor", abstract: "Check a store, its files and its way to the server.")
+    commandName: "doctor", abstract: "Check a store, its files and its way to the server.",
+    discussion: "Example: syncctl doctor --store shop.sqlite")
 
   @OptionGroup var target: StoreArguments
   @Flag(name: .long, help: "Take note of lost transactions, so that they are not told again.")
@@ -41,7 +42,7 @@ struct DoctorCommand: ControlCommand {
       checks.append(DoctorCheck("store", .bad, Failure(error)))
     }
     try output.put(
-      ["checks": checks], lines: checks.map(\.text))
+      ["checks": checks], coloured: checks.map(\.line))
     if checks.contains(where: { $0.verdict == .bad }) {
       throw ExitCode(ExitStatus.failed.rawValue)
     }
@@ -75,7 +76,7 @@ struct DoctorCommand: ControlCommand {
       "large values", .bad,
       "\(count) lie in files that cannot be read, such as \(lost.file.path) of \(lost.entity).\(lost.property): put the files "
         + "back, take what the zone has (syncctl verify --repair), or go on without them "
-        + "(syncctl store give-up-lost \(target.store))")
+        + "(syncctl store give-up-lost \(target.store.shellWord))")
   }
 
   /// Whether the store still has what it acknowledged, by the mark beside it.

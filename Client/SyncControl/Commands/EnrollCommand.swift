@@ -16,8 +16,13 @@ struct EnrollCommand: ControlCommand {
       zone's name where it was renamed.
       A server with a private authority needs --ca once: every later command and syncd take the \
       certificates that are kept beside the store then.
+      A store whose model has rules of its application (custom:NAME) is synced by that application, \
+      and enrolled by it: this program has none of them. With --without-rules it syncs the store \
+      all the same, and where it meets a conflict the later edit stands.
       A store whose record of its zone is damaged (syncctl store check) goes on with --anew: stop \
       what syncs it, and keep a copy.
+
+      Example: syncctl enroll --store shop.sqlite --server https://sync.example.org --zone shop --token-file token
       """)
 
   @OptionGroup var target: StoreArguments
@@ -48,6 +53,12 @@ struct EnrollCommand: ControlCommand {
   var onDiverged: OnDiverged?
   @Flag(
     name: .long,
+    help:
+      "Let programs that lack the application's rules (custom:NAME) sync the store: the later edit stands there."
+  )
+  var withoutRules = false
+  @Flag(
+    name: .long,
     help: "Forget what the store knows of its zone, and offer what it holds as a new replica.")
   var anew = false
   @OptionGroup var output: OutputOptions
@@ -68,6 +79,7 @@ struct EnrollCommand: ControlCommand {
     // A record that is damaged may not be read, and is forgotten.
     if !anew { _ = try SyncEngine.status(of: store) }
     try SyncEngine.checkLayout(of: store)
+    if !withoutRules { try StoreAccess.requireRules(of: store, at: target.url) }
     let authorities = try trusted()
     // The token of one server is no other's.
     let home = try? SyncEngine.home(of: store)
@@ -88,6 +100,7 @@ struct EnrollCommand: ControlCommand {
     try SyncEngine.enroll(
       store: store, server: address, zone: zone, info: info, answered: answered,
       anew: anew)
+    if withoutRules { try SyncEngine.setSyncsWithoutRules(true, of: store) }
     if let onDiverged {
       try SyncEngine.setOnDiverged(onDiverged == .ask ? .ask : .automatic, of: store)
     }

@@ -11,6 +11,8 @@ struct ExportCommand: ControlCommand {
     discussion: """
       Sorted by entity, then id, with sorted keys: equal states give equal bytes. The \
       lines can be imported again.
+
+      Example: syncctl export --store shop.sqlite --entity Item > items.jsonl
       """)
 
   @OptionGroup var target: StoreArguments

@@ -24,6 +24,8 @@ struct ImportCommand: ControlCommand {
       lines: import the file again with --skip and that number. Of an import that was killed the same \
       file says it: imported again, its first line is there already, and the error has the number. \
       A pipe is read as it comes: each save in it saves.
+
+      Example: syncctl import --store shop.sqlite --author till-3 goods.jsonl
       """)
 
   @OptionGroup var target: StoreArguments
@@ -43,15 +45,25 @@ struct ImportCommand: ControlCommand {
     }
   }
 
-  func perform() throws {
+  func perform() async throws {
     Interrupt.noteFirst()
     do {
       let store = try model.open(target.url, output)
-      let bytes = try read()
+      let (bytes, size) = try read()
+      let progress = CommandProgress()
       let importer = Importer(
         store: store, author: author, source: file, skippedLines: skip,
-        isInterrupted: { Interrupt.wasAsked })
-      let report = try importer.run(bytes)
+        isInterrupted: { Interrupt.wasAsked }
+      ) { line, place in
+        // Bytes tell how far the file is, lines what a person knows of it.
+        progress.note(
+          CommandProgress.Step(
+            doing: "importing", unit: "KiB", done: place >> 10, total: size >> 10,
+            place: "line \(line)"))
+      }
+      let report = try await WaitNotice(output: output, progress: progress).during({ file }) {
+        try importer.run(bytes)
+      }
       try output.put(report, line: report.text)
     } catch let error as ImportInterrupted {
       let progress = error.progress
@@ -62,7 +74,8 @@ struct ImportCommand: ControlCommand {
     }
   }
 
-  private func read() throws -> ImportBytes {
+  /// The file, and how many bytes it has: 0 for a pipe, whose end nobody knows.
+  private func read() throws -> (ImportBytes, size: Int) {
     let handle: FileHandle
     do {
       handle =
@@ -77,7 +90,7 @@ struct ImportCommand: ControlCommand {
     // A plain file can be read at any place, and again; of standard input it is not known where that begins.
     guard fstat(handle.fileDescriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
       file != "-"
-    else { return ImportBytes(try ImportPipe(handle) { Interrupt.wasAsked }) }
-    return ImportBytes(handle)
+    else { return (ImportBytes(try ImportPipe(handle) { Interrupt.wasAsked }), 0) }
+    return (ImportBytes(handle), Int(status.st_size))
   }
 }

@@ -6,7 +6,8 @@ import SyncDaemon
 
 struct InitCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "init", abstract: "Create a store from a model.")
+    commandName: "init", abstract: "Create a store from a model.",
+    discussion: "Example: syncctl init --store shop.sqlite --model Shop.xcdatamodeld")
 
   @OptionGroup var target: StoreArguments
   @Option(
@@ -22,14 +23,15 @@ struct InitCommand: ControlCommand {
     else {
       throw Failure(
         .failed, code: "exists", "\(target.store) exists already.",
-        suggestion: "syncctl status --store \(target.store)")
+        suggestion: "syncctl status --store \(target.store.shellWord)")
     }
     let read = try ManagedObjectModel(contentsOf: URL(fileURLWithPath: model))
     output.note(wordsOf: read, model)
     let store = try create(read)
     let entities = store.model.entities.count
     try output.put(
-      Created(store: target.url.path, identifier: store.identifier, entities: entities),
+      Created(
+        store: target.url.path, identifier: store.identifier.lowercased(), entities: entities),
       line: "created \(target.store), \(entities) entit\(entities == 1 ? "y" : "ies")")
   }
 

@@ -34,7 +34,8 @@ private struct KeyFileReport: Encodable {
 
 struct KeyCreateCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "create", abstract: "Make a key file with a new key.")
+    commandName: "create", abstract: "Make a key file with a new key.",
+    discussion: "Example: syncctl key create shop.keys")
 
   @Argument(help: "The file to make. One that is there is refused.", completion: .file())
   var file: String
@@ -45,7 +46,7 @@ struct KeyCreateCommand: ControlCommand {
     guard !FileManager.default.fileExists(atPath: url.path) else {
       throw Failure(
         .badData, code: "key-exists", "\(url.path) is there already.",
-        suggestion: "name a new file; for one more key in it: syncctl key rotate \(file)")
+        suggestion: "name a new file; for one more key in it: syncctl key rotate \(file.shellWord)")
     }
     let ring = KeyRing()
     try KeyFile.write(ring, to: url)
@@ -63,6 +64,8 @@ struct KeyRotateCommand: ControlCommand {
       What was sealed with the older keys stays readable: they stay in the file. Give the file to \
       all replicas before one of them writes with it: who does not have the new key sets aside what \
       it cannot open, until it has. `syncctl key reseal` sends everything again under the new key.
+
+      Example: syncctl key rotate shop.keys
       """)
 
   @Argument(help: "The key file.", completion: .file())
@@ -83,7 +86,8 @@ struct KeyRotateCommand: ControlCommand {
 
 struct KeyListCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List the names of the keys in a file, the newest last.")
+    commandName: "list", abstract: "List the names of the keys in a file, the newest last.",
+    discussion: "Example: syncctl key list shop.keys")
 
   @Argument(help: "The key file.", completion: .file())
   var file: String
@@ -103,8 +107,11 @@ struct KeyListCommand: ControlCommand {
 struct KeyUseCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "use", abstract: "Keep a copy of a key file beside a store.",
-    discussion:
-      "The daemon and the commands take it from there. What waited for it is taken in with the next sync."
+    discussion: """
+      The daemon and the commands take it from there. What waited for it is taken in with the next sync.
+
+      Example: syncctl key use --store shop.sqlite shop.keys
+      """
   )
 
   @OptionGroup var target: StoreArguments
@@ -147,7 +154,7 @@ extension KeyUseCommand {
         .failed, code: "key-exists",
         "The keys that are kept beside the store cannot be compared, and would be written over: \(error.message)",
         suggestion:
-          "keep a copy of \(url.path) in a safe place, then: syncctl key use --none --store \(target.url.path), "
+          "keep a copy of \(url.path.shellWord) in a safe place, then: syncctl key use --none --store \(target.url.path.shellWord), "
           + "and this command again")
     }
     let missing = kept.keyIDs.filter { !ring.keyIDs.contains($0) }
@@ -157,7 +164,7 @@ extension KeyUseCommand {
       "\(file ?? "") lacks what is kept beside the store, \(missing.count == 1 ? "key" : "keys") "
         + "\(missing.map(\.description).joined(separator: ", ")): it would be written over, and may be the only copy.",
       suggestion:
-        "keep a copy of \(url.path) in a safe place, then: syncctl key use --none --store \(target.url.path)"
+        "keep a copy of \(url.path.shellWord) in a safe place, then: syncctl key use --none --store \(target.url.path.shellWord)"
         + ", and this command again")
   }
 }
@@ -169,6 +176,8 @@ struct KeyResealCommand: ControlCommand {
     discussion: """
       The next sync does it. Edits that others made since stand. What was sent before stays in the \
       zone's log, in backups and with who has the old key: an old key takes nothing back.
+
+      Example: syncctl key reseal --store shop.sqlite
       """)
 
   @OptionGroup var target: StoreArguments

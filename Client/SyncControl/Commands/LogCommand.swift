@@ -5,7 +5,8 @@ import SyncDaemon
 
 struct LogCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "log", abstract: "Show what was saved and imported, newest first.")
+    commandName: "log", abstract: "Show what was saved and imported, newest first.",
+    discussion: "Example: syncctl log --store shop.sqlite --limit 20 --entity Item")
 
   @OptionGroup var target: StoreArguments
   @Option(name: .long, help: "Show only transactions after this number.")
@@ -27,7 +28,7 @@ struct LogCommand: ControlCommand {
     if let entity, store.model.entitiesByName[entity] == nil {
       throw Failure(
         .badData, code: "unknown-element", "The model has no entity \(entity).",
-        suggestion: "syncctl model show --store \(target.store)")
+        suggestion: "syncctl model show --store \(target.store.shellWord)")
     }
     let entries = try transactions(of: store).reversed().map(LogEntry.init)
     try output.put(

@@ -21,6 +21,8 @@ struct MigrateCommand: ControlCommand {
       --to-many says how to-many relationships without inverse are kept: as pairs, where several \
       objects may hold one, or in columns, as Core Data has them. A store that is to be enrolled for \
       sync needs pairs.
+
+      Example: syncctl migrate shop.sqlite --model Shop.xcdatamodeld
       """)
 
   @Argument(help: "The store's file.", completion: .file())
@@ -183,7 +185,7 @@ struct MigrateCommand: ControlCommand {
       .failed, code: losesObjects ? "would-drop-objects" : "would-drop-values",
       "The model has no place for what \(file) holds (\(what)): they would be deleted.",
       suggestion: """
-        look whether it is the right model; when they are to go, copy the store first (syncctl store backup \(file) COPY), \
+        look whether it is the right model; when they are to go, copy the store first (syncctl store backup \(file.shellWord) COPY), \
         then add\(lost.map { " --drop " + $0.name }.joined())
         """)
   }

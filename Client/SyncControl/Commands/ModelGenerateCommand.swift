@@ -10,6 +10,8 @@ struct ModelGenerateCommand: ControlCommand {
       The first line of a file that it writes is a mark. A file without it, or one that was changed \
       since, is left as it is and named, and the command ends with \(ExitStatus.failed.rawValue). What would not \
       change is not written. Files of classes that the model has no more are named, and stay.
+
+      Example: syncctl model generate --model Shop.xcdatamodeld --folder Sources/Shop
       """)
 
   @OptionGroup var source: ModelArguments

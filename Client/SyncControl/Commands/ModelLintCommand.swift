@@ -21,6 +21,8 @@ struct ModelLintCommand: ControlCommand {
       unfit-policy      a policy that cannot do its work on the type
       unknown-setting   a driftless. key or word in a userInfo that means nothing there
       unknown-word      an element or an attribute that is not known, and is not read
+
+      Example: syncctl model lint Shop.xcdatamodeld
       """)
 
   @Argument(

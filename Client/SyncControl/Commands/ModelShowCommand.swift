@@ -4,7 +4,8 @@ import SyncDaemon
 
 struct ModelShowCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Print a model's entities, properties and conflict policies.")
+    commandName: "show", abstract: "Print a model's entities, properties and conflict policies.",
+    discussion: "Example: syncctl model show --store shop.sqlite")
 
   @OptionGroup var source: ModelArguments
   @OptionGroup var output: OutputOptions

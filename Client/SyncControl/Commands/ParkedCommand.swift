@@ -21,7 +21,8 @@ struct ParkedCommand: AsyncParsableCommand {
 
 struct ParkedListCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List what is set aside, with the sender and the reason.")
+    commandName: "list", abstract: "List what is set aside, with the sender and the reason.",
+    discussion: "Example: syncctl parked list --store shop.sqlite")
 
   @OptionGroup var target: StoreArguments
   @OptionGroup var output: OutputOptions
@@ -39,7 +40,8 @@ struct ParkedListCommand: ControlCommand {
 
 struct ParkedShowCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Show all that is set aside of one entry of the log.")
+    commandName: "show", abstract: "Show all that is set aside of one entry of the log.",
+    discussion: "Example: syncctl parked show --store shop.sqlite 41")
 
   @OptionGroup var target: StoreArguments
   @Argument(help: "The entry's sequence number, as the list shows it.")
@@ -52,7 +54,7 @@ struct ParkedShowCommand: ControlCommand {
     guard !entries.isEmpty else {
       throw Failure(
         .badData, code: "unknown-element", "Entry \(sequence) of the log is not set aside here.",
-        suggestion: "syncctl parked --store \(target.store)")
+        suggestion: "syncctl parked --store \(target.store.shellWord)")
     }
     let labels = ObjectLabels(store)
     try output.put(
@@ -63,7 +65,8 @@ struct ParkedShowCommand: ControlCommand {
 
 struct ParkedRetryCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "retry", abstract: "Let the next pull try again what is set aside.")
+    commandName: "retry", abstract: "Let the next pull try again what is set aside.",
+    discussion: "Example: syncctl parked retry --store shop.sqlite")
 
   @OptionGroup var target: StoreArguments
   @Argument(help: "The entry's sequence number; without it, all.")
@@ -86,6 +89,8 @@ struct ParkedAcceptCommand: ControlCommand {
       It stays kept, and a newer program or model takes it in. What the model here does not know is \
       accepted in all entries to come: a model that was made narrower on purpose has no need of it. \
       `syncctl parked retry` takes it back.
+
+      Example: syncctl parked accept --store shop.sqlite 41
       """)
 
   @OptionGroup var target: StoreArguments

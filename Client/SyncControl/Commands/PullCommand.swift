@@ -4,7 +4,11 @@ import SyncDaemon
 struct PullCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "pull", abstract: "Fetch and merge what others pushed.",
-    discussion: "A daemon that keeps the store does it, when one runs.")
+    discussion: """
+      A daemon that keeps the store does it, when one runs.
+
+      Example: syncctl pull --store shop.sqlite
+      """)
 
   @OptionGroup var target: StoreArguments
   @OptionGroup var keys: KeyArguments

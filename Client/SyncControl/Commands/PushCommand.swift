@@ -4,7 +4,11 @@ import SyncDaemon
 struct PushCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "push", abstract: "Send what is pending.",
-    discussion: "A daemon that keeps the store does it, when one runs.")
+    discussion: """
+      A daemon that keeps the store does it, when one runs.
+
+      Example: syncctl push --store shop.sqlite
+      """)
 
   @OptionGroup var target: StoreArguments
   @OptionGroup var keys: KeyArguments

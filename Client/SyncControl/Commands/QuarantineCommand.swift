@@ -16,7 +16,8 @@ struct QuarantineCommand: AsyncParsableCommand {
 
 struct QuarantineListCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List the objects that the server refuses, with the reasons.")
+    commandName: "list", abstract: "List the objects that the server refuses, with the reasons.",
+    discussion: "Example: syncctl quarantine list --store shop.sqlite")
 
   @OptionGroup var target: StoreArguments
   @OptionGroup var output: OutputOptions
@@ -56,7 +57,8 @@ struct QuarantineListCommand: ControlCommand {
 
 struct QuarantineRetryCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "retry", abstract: "Let the next sync try refused objects again.")
+    commandName: "retry", abstract: "Let the next sync try refused objects again.",
+    discussion: "Example: syncctl quarantine retry --store shop.sqlite")
 
   @OptionGroup var target: StoreArguments
   @Argument(help: "The object, as UUID or Entity/UUID; without it, all.")

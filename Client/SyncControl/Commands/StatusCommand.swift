@@ -14,6 +14,8 @@ struct StatusCommand: ControlCommand {
       Without --store it is a line for each store of the daemon that is found first: at --socket, or \
       where syncd usually listens. With --json that is an array, and --check ends with the greatest \
       code of a store: one that cannot be looked at counts with the code of that failure.
+
+      Example: syncctl status --store shop.sqlite --check
       """)
 
   @OptionGroup var target: LookedAtArguments
@@ -25,11 +27,12 @@ struct StatusCommand: ControlCommand {
     guard let store = target.store else { return try await showAll() }
     let url = StoreArguments.url(of: store)
     try StoreAccess.requireFile(at: url)
-    let report = try await WaitNotice(output: output).during({ "the daemon that keeps the store" })
-    {
+    let report = try await WaitNotice(output: output).during({
+      "the store to be looked at, \(url.path)"
+    }) {
       try await StatusLook().report(of: url)
     }
-    try output.put(report, lines: report.lines)
+    try output.put(report, coloured: report.colouredLines)
     try end(with: report.state.exitCode)
   }
 

@@ -7,7 +7,11 @@ import SyncDaemon
 struct SyncCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "sync", abstract: "Pull and push until nothing is left to do.",
-    discussion: "A daemon that keeps the store does it, when one runs.")
+    discussion: """
+      A daemon that keeps the store does it, when one runs.
+
+      Example: syncctl sync --store shop.sqlite
+      """)
 
   @OptionGroup var target: StoreArguments
   @OptionGroup var keys: KeyArguments
@@ -62,7 +66,8 @@ struct SyncCommand: ControlCommand {
         "Nothing was changed: what waits to be sent, of \(objects) "
           + "object\(objects == 1 ? "" : "s"), would be given up, and the store would be emptied and "
           + "filled with what the zone has.",
-        suggestion: "look at it with syncctl log --store \(target.url.path), and say it with --yes")
+        suggestion:
+          "look at it with syncctl log --store \(target.url.path.shellWord), and say it with --yes")
     }
     let summary = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(
       .giveUpUnsent)

@@ -11,6 +11,8 @@ struct UnenrollCommand: ControlCommand {
       zone or another: it offers all that it holds then. The zone keeps what it has, and alone what \
       the store had set aside of whole entries (syncctl parked). The token and the authorities \
       beside the store go. Stop what syncs the store first; the server's operator revokes the token.
+
+      Example: syncctl unenroll --store shop.sqlite
       """)
 
   @OptionGroup var target: StoreArguments

@@ -12,6 +12,8 @@ struct VerifyCommand: ControlCommand {
       Ends with 0 when the store has what the zone has, or was given it (--repair), and with \
       \(DiffCommand.differentCode) when something is different. A daemon that keeps the store does \
       it, when one runs.
+
+      Example: syncctl verify --store shop.sqlite --repair
       """)
 
   @OptionGroup var target: StoreArguments

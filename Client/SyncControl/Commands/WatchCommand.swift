@@ -17,6 +17,8 @@ struct WatchCommand: ControlCommand {
 
       Without --store it watches each store of the daemon that is found first, and --until waits for \
       all of them.
+
+      Example: syncctl watch --store shop.sqlite --until in-step
       """)
 
   @OptionGroup var target: LookedAtArguments

@@ -6,7 +6,8 @@ import SyncDaemon
 
 struct WhyCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "why", abstract: "Say why a property has the value that it has.")
+    commandName: "why", abstract: "Say why a property has the value that it has.",
+    discussion: "Example: syncctl why --store shop.sqlite Item/17.price")
 
   @OptionGroup var target: StoreArguments
   @Argument(help: "ENTITY/ID.PROPERTY, with the ID as in an import file, or a UUID.")

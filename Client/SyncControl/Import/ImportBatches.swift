@@ -25,7 +25,7 @@ struct ImportBatches {
   ///   - check: Asked before each batch; what it throws ends the import.
   func importTransaction(
     _ lines: inout [ImportLine], _ reader: inout LineReader, author: String?,
-    beforeEach check: () throws -> Void = {}
+    beforeEach check: (LineReader) throws -> Void = { _ in }
   ) throws -> ImportReport {
     let linesMax = lines.count
     var batches = Progress()
@@ -33,7 +33,7 @@ struct ImportBatches {
       TransactionInfo(author: author, contextName: Self.contextName)
     ) { transaction in
       while true {
-        try check()
+        try check(reader)
         try importBatch(lines, &batches)
         lines.removeAll(keepingCapacity: true)
         while lines.count < linesMax {

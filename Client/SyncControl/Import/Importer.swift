@@ -19,17 +19,21 @@ package struct Importer {
   private let batchLines: Int
   private let skippedLines: Int
   private let isInterrupted: @Sendable () -> Bool
+  private let progress: (@Sendable (_ line: Int, _ bytes: Int) -> Void)?
 
   /// - Parameters:
   ///   - author: The author of transactions whose `save` names none.
   ///   - source: The file's name, for messages.
   ///   - skippedLines: Lines at the beginning that an earlier import has saved.
   ///   - isInterrupted: Asked between the transactions, and between the batches of a large one.
+  ///   - progress: Told, after each batch, how many lines and bytes were taken in.
   ///   - batchLines: How many lines of a larger transaction are in memory at once.
   package init(
     store: PersistentStore, author: String?, source: String, batchLines: Int? = nil,
-    skippedLines: Int = 0, isInterrupted: @escaping @Sendable () -> Bool = { false }
+    skippedLines: Int = 0, isInterrupted: @escaping @Sendable () -> Bool = { false },
+    progress: (@Sendable (_ line: Int, _ bytes: Int) -> Void)? = nil
   ) {
+    self.progress = progress
     self.skippedLines = skippedLines
     self.isInterrupted = isInterrupted
     self.batchLines = batchLines ?? ImportBatches.linesMax
@@ -145,6 +149,7 @@ package struct Importer {
           report.add(transaction.counts)
           report.transactions += 1
           progress = ImportProgress(line: reader.number, waitingLine: awaited.map(\.line).min())
+          self.progress?(reader.number, reader.position)
           lines.removeAll(keepingCapacity: true)
         }
         if line == nil { return report }
@@ -158,8 +163,10 @@ package struct Importer {
           report.add(
             try batches.importTransaction(&lines, &reader, author: author) {
               if isInterrupted() { throw Stop() }
+              self.progress?($0.number, $0.position)
             })
           progress = ImportProgress(line: reader.number)
+          self.progress?(reader.number, reader.position)
           start = reader
           start.forgetRead()
         } catch let stop as Stop {

@@ -4,7 +4,8 @@ struct LineReader {
   static let lineBytesMax = 256 << 20
 
   private let bytes: ImportBytes
-  private var position = 0
+  /// Bytes that were read.
+  private(set) var position = 0
   /// The line that was read last, from 1.
   private(set) var number = 0
 

@@ -10,7 +10,8 @@ enum Age {
     return seconds < 5 ? "just now" : "\(span(seconds)) ago"
   }
 
-  private static func span(_ seconds: Double) -> String {
+  /// `40 s`, `5 min`, `3 h`, `2 days`.
+  static func span(_ seconds: Double) -> String {
     // A time that was damaged may be any number.
     let seconds = Int(min(seconds, 1e12))
     switch seconds {

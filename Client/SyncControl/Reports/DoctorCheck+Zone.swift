@@ -1,3 +1,4 @@
+import Driftless
 import DriftlessProtocol
 import DriftlessSync
 import Foundation
@@ -15,7 +16,7 @@ extension DoctorCheck {
         : "this store has read to \(status.cursor): the server was put back to an older state"
       return DoctorCheck(
         "server", .bad,
-        "\(reached), but \(difference). syncctl sync --store \(store) comes back to it, with "
+        "\(reached), but \(difference). syncctl sync --store \(store.shellWord) comes back to it, with "
           + "--reconcile where the store waits for a word")
     }
     let pending = status.pending.objects
@@ -25,7 +26,7 @@ extension DoctorCheck {
         "\(reached), but the token may only read, and \(pending) object\(pending == 1 ? "" : "s") "
           + "of this store cannot be sent. Get one with driftless-server token create --zone "
           + "\(info.zone) --verbs read,write, and syncctl enroll again with it; or give up what was not "
-          + "sent: syncctl sync --store \(store) --give-up-unsent")
+          + "sent: syncctl sync --store \(store.shellWord) --give-up-unsent")
     }
     if let error = status.lastError {
       return DoctorCheck("server", .note, "\(reached), but the last sync failed: \(error)")

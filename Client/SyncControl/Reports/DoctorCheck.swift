@@ -1,8 +1,19 @@
+import ProgramStart
 import SyncDaemon
 
 /// One thing that `doctor` looked at.
 struct DoctorCheck: Encodable, Hashable {
-  enum Verdict: String, Encodable { case good, note, bad }
+  enum Verdict: String, Encodable {
+    case good, note, bad
+
+    var colour: TerminalColour {
+      switch self {
+      case .good: .green
+      case .note: .yellow
+      case .bad: .red
+      }
+    }
+  }
 
   var name: String
   var verdict: Verdict
@@ -20,7 +31,9 @@ struct DoctorCheck: Encodable, Hashable {
     self.init(name, verdict, "\(failure.message)\(end) \(failure.suggestion)")
   }
 
-  var text: String { "\(name):".padded(to: 14) + "\(verdict.rawValue)".padded(to: 6) + detail }
+  var text: String { "\(name):".padded(to: 14) + " \(verdict.rawValue) ".padded(to: 7) + detail }
+
+  var line: ColouredLine { ColouredLine(text, " \(verdict.rawValue) ", verdict.colour) }
 
   /// Whether an SQLite of this version has the WAL-reset defect: 3.7.0 up to 3.51.2, without the
   /// back-ports.

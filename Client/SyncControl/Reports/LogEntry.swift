@@ -50,6 +50,19 @@ struct LogEntry: Encodable {
     changes = counts.values.sorted { $0.entity < $1.entity }
   }
 
+  private enum Key: String, CodingKey { case transaction, time, author, context, imported, changes }
+
+  /// What is not known is null, as in each command's JSON.
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(transaction, forKey: .transaction)
+    try container.encode(time, forKey: .time)
+    try container.encode(author, forKey: .author)
+    try container.encode(context, forKey: .context)
+    try container.encode(imported, forKey: .imported)
+    try container.encode(changes, forKey: .changes)
+  }
+
   /// Lines for a person.
   var lines: [String] {
     var head = "\(transaction)  \(Moment.text(time))"

@@ -1,6 +1,7 @@
 import Driftless
 import DriftlessSync
 import Foundation
+import ProgramStart
 import SyncDaemon
 
 /// What `status` prints. The names in JSON are an interface: they stay, and a value that is not
@@ -159,6 +160,13 @@ struct StatusReport: Encodable {
     rows.append(("daemon", daemonText))
     if isSyncing { rows.append(("syncing", "now")) }
     return rows.map { "\($0.0):".padded(to: 13) + $0.1 }
+  }
+
+  /// The lines, of which the first says in its colour where the store stands.
+  var colouredLines: [ColouredLine] {
+    lines.enumerated().map { number, line in
+      number == 0 ? ColouredLine(line, stateText, state.colour) : ColouredLine(line)
+    }
   }
 
   static let replacedText =

@@ -1,3 +1,5 @@
+import ProgramStart
+
 /// Where a store stands, in one word. Words and exit codes are an interface: they stay.
 enum StatusVerdict: String, Encodable, CaseIterable {
   /// Nothing is left to do, here or at the zone, as far as is known.
@@ -24,6 +26,14 @@ enum StatusVerdict: String, Encodable, CaseIterable {
     case .waiting: 13
     case .refused: 14
     case .notEnrolled: 15
+    }
+  }
+
+  var colour: TerminalColour {
+    switch self {
+    case .inStep: .green
+    case .pending, .behind, .offline, .notEnrolled: .yellow
+    case .waiting, .refused: .red
     }
   }
 

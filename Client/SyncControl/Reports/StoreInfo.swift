@@ -21,7 +21,7 @@ struct StoreInfo: Encodable {
   var isReplica: Bool
 
   init(of store: PersistentStore, at url: URL) throws {
-    identifier = store.identifier
+    identifier = store.identifier.lowercased()
     let framework = store.metadata.values[StoreMetadata.frameworkVersionKey]
     writtenBy = framework.map { "Core Data \($0)" } ?? "Driftless"
     model = store.modelOrigin.rawValue

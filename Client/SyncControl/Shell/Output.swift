@@ -11,6 +11,11 @@ struct OutputOptions: ParsableArguments {
 
   /// Prints a result: `value` as one JSON object on one line, or `lines`, each of which stays one.
   func put(_ value: some Encodable, lines: @autoclosure () -> [String]) throws {
+    try put(value, coloured: lines().map { ColouredLine($0) })
+  }
+
+  /// Prints a result whose lines have words that are coloured on a terminal.
+  func put(_ value: some Encodable, coloured lines: @autoclosure () -> [ColouredLine]) throws {
     let data =
       try json ? Self.encoder.encode(value) + [0x0A] : TerminalText.data(lines())
     try ProgramOutput.write(data)

@@ -36,7 +36,11 @@ struct SyncRunner {
     let transport = try way.transport()
     let engine = SyncEngine(store: store, transport: transport, options: way.options)
     let before = try SyncEngine.parked(of: store)
-    var summary = try await notice.during({ transport.awaited }) {
+    let progress = CommandProgress()
+    await engine.tellProgress { progress.note($0) }
+    var summary = try await WaitNotice(output: output, progress: progress).during({
+      transport.awaited
+    }) {
       switch verb {
       case .push: SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
       case .pull: SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))

@@ -40,9 +40,15 @@ package enum AuthorityFile {
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       throw failure("it is no plain file")
     }
-    guard let data = try? file.read(upToCount: bytesMax + 1), data.count <= bytesMax else {
-      throw failure("it has more than \(bytesMax) bytes")
+    let data: Data
+    do {
+      // Nothing is nil here, and no error.
+      data = try file.read(upToCount: bytesMax + 1) ?? Data()
+    } catch {
+      throw failure("it cannot be read")
     }
+    guard !data.isEmpty else { throw failure("it is empty") }
+    guard data.count <= bytesMax else { throw failure("it has more than \(bytesMax) bytes") }
     let text = String(decoding: data, as: UTF8.self)
     guard !text.contains("PRIVATE KEY-----") else {
       throw failure("it holds a private key, which stays on the server")

@@ -85,12 +85,22 @@ package enum KeyFile {
       throw Failure(
         .notAllowed, code: "key-readable",
         "\(url.path) can be read by others (mode \(String(information.st_mode & 0o777, radix: 8))).",
-        suggestion: "chmod 600 \(url.path); who could read it may have the keys: syncctl key rotate"
+        suggestion:
+          "chmod 600 \(url.path.shellWord); who could read it may have the keys: syncctl key rotate"
       )
     }
-    guard let data = try? file.read(upToCount: KeyRing.textBytesMax + 1) else {
+    let data: Data
+    do {
+      // Nothing is nil here, and no error.
+      data = try file.read(upToCount: KeyRing.textBytesMax + 1) ?? Data()
+    } catch {
       throw Failure(
         .notAllowed, code: "no-key", "\(url.path) cannot be read.", suggestion: "check the disk")
+    }
+    guard !data.isEmpty else {
+      throw Failure(
+        .badData, code: "no-key", "\(url.path) is empty.",
+        suggestion: "copy it again: what broke off leaves an empty file")
     }
     return try ring(in: data, from: url.path)
   }

@@ -88,13 +88,13 @@ package enum StoreAccess {
     let reason = errno
     let isLink = lstat(url.path, &status) == 0
     var exit = ExitStatus.badData
-    let look = "see where the path leads, and who may enter: namei -l '\(url.path)'"
+    let look = "see where the path leads, and who may enter: namei -l \(url.path.shellWord)"
     let (message, suggestion) =
       switch reason {
       case ENOENT where !isLink:
         (
           "There is no store at \(url.path).",
-          "syncctl init --store \(url.path) --model MODEL.xcdatamodeld"
+          "syncctl init --store \(url.path.shellWord) --model MODEL.xcdatamodeld"
         )
       case ENOENT: ("\(url.path) is a symbolic link that leads nowhere.", look)
       case ELOOP: ("\(url.path) is a symbolic link that leads back to itself.", look)
@@ -130,6 +130,24 @@ package enum StoreAccess {
       options: StoreOptions(createsFile: false))
   }
 
+  /// Refuses a store whose application has rules for conflicts: these programs know none, and would let the later edit stand
+  /// where the application decides otherwise.
+  ///
+  /// - Throws: `Failure`, unless somebody said that the store is to be synced all the same.
+  package static func requireRules(of store: PersistentStore, at url: URL) throws {
+    guard let first = SyncEngine.customRules(of: store).first,
+      try !SyncEngine.syncsWithoutRules(store)
+    else { return }
+    throw Failure(
+      .failed, code: "unknown-rule",
+      "Conflicts of \(first.property) are settled by the rule \(first.rule) of the store's application, "
+        + "which this program does not have.",
+      suggestion:
+        "let the application sync the store; or enroll it with --without-rules, and the later "
+        + "edit stands where this program meets a conflict: syncctl enroll --store \(url.path.shellWord) --without-rules"
+    )
+  }
+
   /// The way of an enrolled store to its zone, with the token and the authorities as their files have them now.
   package struct Way: Equatable {
     package let server: URL
@@ -151,9 +169,10 @@ package enum StoreAccess {
       guard let home = try SyncEngine.home(of: store) else {
         throw Failure(
           .failed, code: "not-enrolled", "\(url.path) is not enrolled with a server.",
-          suggestion: "syncctl enroll --store \(url.path) --server URL --zone NAME")
+          suggestion: "syncctl enroll --store \(url.path.shellWord) --server URL --zone NAME")
       }
       (server, zone) = home
+      try StoreAccess.requireRules(of: store, at: url)
       token = try TokenFile.read(tokenFile ?? TokenFile.url(forStore: url))
       // What the store keeps goes before the environment's, which may be meant for other programs.
       authorities = authorityFile ?? AuthorityFile.kept(forStore: url)

@@ -40,7 +40,7 @@ package enum TokenFile {
       throw Failure(
         .notAllowed, code: "token-readable",
         "\(url.path) can be read by others (mode \(String(information.st_mode & 0o777, radix: 8))).",
-        suggestion: "chmod 600 \(url.path)")
+        suggestion: "chmod 600 \(url.path.shellWord)")
     }
     return try token(in: readAll(descriptor), from: url.path)
   }

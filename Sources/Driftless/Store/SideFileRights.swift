@@ -69,7 +69,7 @@ extension StoreSideFile {
       let mode = String(own.st_mode & 0o777, radix: 8)
       return StoreError(
         .cannotOpen, "\(path) has mode \(mode), and this process has to write it.",
-        suggestion: "chmod u+rw '\(path)'")
+        suggestion: "chmod u+rw \(path.shellWord)")
     }
     // It is its owner that is not this process's, and that of the store.
     if own.st_uid == status.st_uid, own.st_gid == status.st_gid {
@@ -84,7 +84,7 @@ extension StoreSideFile {
       \(path) belongs to \(name(ofUser: own.st_uid)), and this process, which has to write it, is \
       \(name(ofUser: geteuid())).
       """,
-      suggestion: "As root: chown \(owner) '\(path)'")
+      suggestion: "As root: chown \(owner) \(path.shellWord)")
   }
 
   /// Why this process may not write a store that it sees.
@@ -101,7 +101,7 @@ extension StoreSideFile {
       } else if isKnown, status.st_mode & 0o200 != 0 {
         "Its mode lets its owner write, and something else does not: look at lsattr '\(path)' and the rights of its folder."
       } else {
-        "Give it the right to write the file, as its owner: chmod u+w '\(path)'"
+        "Give it the right to write the file, as its owner: chmod u+w \(path.shellWord)"
       }
     return StoreError(
       .readOnly, "This process may not write \(path): \(String(cString: strerror(reason))).",
@@ -111,7 +111,7 @@ extension StoreSideFile {
   private static func byOwner(_ status: stat, of store: String) -> String {
     let (owner, own) = (name(ofUser: status.st_uid), name(ofUser: geteuid()))
     return "Run the command as \(owner), whose file it is. Or give it to \(own), as root: "
-      + "chown \(own) '\(store)'*"
+      + "chown \(own) \(store.shellWord)*"
   }
 
   private static func name(ofUser number: uid_t) -> String {

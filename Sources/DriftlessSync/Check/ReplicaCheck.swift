@@ -113,7 +113,9 @@ extension EngineTables {
     case (FormerZone.setting, .integer(let number)), (KeylessEdits.setting, .integer(let number)),
       (UnsentSince.setting, .integer(let number)):
       number >= 0
-    case (SealedAnew.setting, .integer(let number)): number == 1
+    case (SealedAnew.setting, .integer(let number)),
+      (SyncEngine.withoutRulesSetting, .integer(let number)):
+      number == 1
     case (MassDeleteBrake.meantSetting, .integer(let number)): number == 1
     case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0

@@ -21,7 +21,7 @@ public enum ReplicaExport {
     /// The object is not there yet. The canonical form: digests are of it.
     case insert
     /// The object is inserted where it is not there, and else takes the values that the line has. What the line leaves out
-    /// stays as it is.
+    /// stays as it is, and it leaves out what is set aside here (`syncctl parked`).
     case upsert
   }
 
@@ -128,10 +128,17 @@ public enum ReplicaExport {
     }
     objects.sort { isOrderedBefore($0.identity, $1.identity) }
     var json = JSONText()
+    // What stands in for a value that is set aside is nobody's edit: imported, it would become one.
+    let parked =
+      try operation == .upsert && EngineTables.exist(on: transaction.connection)
+      ? ParkedValues(transaction.connection) : nil
     for (identity, key) in objects {
       let found = try leavesOutLost ? transaction.knownRow(key) : transaction.row(key)
       guard let row = found else { continue }
-      try append(entity, identity, key, row.values, as: operation, transaction, to: &json)
+      let setAside = try parked?.properties(of: key) ?? []
+      try append(
+        entity, identity, key, row.values, as: operation, leavingOut: setAside, transaction,
+        to: &json)
       if json.bytes.count >= pieceBytes {
         try body(Data(json.bytes))
         json.removeAll()
@@ -142,7 +149,8 @@ public enum ReplicaExport {
 
   private static func append(
     _ entity: SyncSchema.Entity, _ identity: UUID, _ key: ObjectKey, _ values: [PropertyValue],
-    as operation: Operation, _ transaction: ReadTransaction, to json: inout JSONText
+    as operation: Operation, leavingOut: Set<String>, _ transaction: ReadTransaction,
+    to json: inout JSONText
   ) throws {
     json.raw("{\"entity\":")
     json.string(entity.name)
@@ -163,6 +171,7 @@ public enum ReplicaExport {
     }
     for property in entity.properties {
       if case .place = property.kind { continue }
+      if leavingOut.contains(property.name) { continue }
       if case .elements(let relationship) = property.kind {
         if try transaction.toManyKeys(of: key, relationship).isEmpty { continue }
       } else if values[property.slot].isNull {

@@ -127,7 +127,14 @@ enum Journal {
       """, [archive(row), .uuid(object), .text(ConflictPolicy.manual.text)])
   }
 
-  /// Conflicts that wait for a person.
+  /// Conflicts that wait for a person, oldest first.
+  static func waiting(on connection: SQLiteConnection) throws -> [JournalEntry] {
+    try read(
+      "WHERE policy = ? AND property IS NOT NULL AND decision IS NULL ORDER BY number",
+      [.text(ConflictPolicy.manual.text)], on: connection)
+  }
+
+  /// How many conflicts wait for a person.
   static func waitingCount(on connection: SQLiteConnection) throws -> Int {
     Int(
       truncatingIfNeeded: try connection.number(

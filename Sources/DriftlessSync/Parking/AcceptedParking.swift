@@ -102,6 +102,6 @@ extension SyncError {
   static func notParked(_ sequence: UInt64, _ store: PersistentStore) -> SyncError {
     SyncError(
       .unknownElement, "Entry \(sequence) of the log is not set aside here.",
-      suggestion: "Run: syncctl parked --store \(store.label)")
+      suggestion: "Run: syncctl parked --store \(store.label.shellWord)")
   }
 }

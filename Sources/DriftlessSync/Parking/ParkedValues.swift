@@ -85,6 +85,17 @@ struct ParkedValues {
     return try bytes.flatMap { try RowArchive.decodeValues($0).first }
   }
 
+  /// The properties of an object whose values its row does not have.
+  func properties(of key: ObjectKey) throws -> Set<String> {
+    guard mayHaveAny else { return [] }
+    var properties: Set<String> = []
+    try connection.forEachRow(
+      "SELECT property FROM ZDL_PARKED_VALUE WHERE entity = ? AND key = ?",
+      [.integer(Int64(key.entity)), .integer(key.key)]
+    ) { properties.insert($0.string(0)) }
+    return properties
+  }
+
   struct Row {
     var key: ObjectKey
     var property: String

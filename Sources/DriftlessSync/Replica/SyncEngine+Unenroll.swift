@@ -50,7 +50,7 @@ extension SyncEngine {
       .unsentEdits,
       "The store \(store.label) has edits of \(count) object\(count == 1 ? "" : "s") that were not sent.",
       suggestion:
-        "Run: syncctl sync --store \(store.label). To leave them unsent: syncctl unenroll --leave-unsent"
+        "Run: syncctl sync --store \(store.label.shellWord). To leave them unsent: syncctl unenroll --leave-unsent"
     )
   }
 }

@@ -64,6 +64,11 @@ extension SyncEngine {
     case didSucceed
   }
 
+  /// Hands over how far the engine's operations have come, as they go on.
+  package func tellProgress(_ body: @escaping @Sendable (SyncState) -> Void) {
+    addListener(UUID()) { if case .progress(let state) = $0 { body(state) } }
+  }
+
   func addListener(_ id: UUID, _ listener: @escaping @Sendable (Notice) -> Void) {
     listeners[id] = listener
   }

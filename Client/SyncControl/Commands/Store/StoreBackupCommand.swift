@@ -9,6 +9,8 @@ struct StoreBackupCommand: ControlCommand {
     discussion: """
       The copy appears whole or not at all. Large values of attributes that allow external storage lie in a folder beside it: both \
       belong together.
+
+      Example: syncctl store backup shop.sqlite /backup/shop.sqlite
       """)
 
   @OptionGroup var target: StoreFileArguments
@@ -34,7 +36,7 @@ struct StoreBackupCommand: ControlCommand {
     guard lost > 0 else { return }
     // The copy is what the store is, and somebody counts on it.
     output.note(
-      "\(lost) large values are in neither: their files are gone (syncctl store give-up-lost \(target.file) names them)."
+      "\(lost) large values are in neither: their files are gone (syncctl store give-up-lost \(target.file.shellWord) names them)."
     )
     throw ExitCode(ExitStatus.badData.rawValue)
   }

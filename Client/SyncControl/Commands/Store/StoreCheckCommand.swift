@@ -7,7 +7,11 @@ struct StoreCheckCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
     abstract: "Check every table of a store by the rules that hold in it.",
-    discussion: "Ends with 65 when something is damaged, with 1 when parts disagree.")
+    discussion: """
+      Ends with 65 when something is damaged, with 1 when parts disagree.
+
+      Example: syncctl store check shop.sqlite
+      """)
 
   @OptionGroup var target: StoreFileArguments
   @OptionGroup var output: OutputOptions

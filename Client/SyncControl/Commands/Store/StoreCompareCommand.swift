@@ -10,6 +10,8 @@ struct StoreCompareCommand: ControlCommand {
       Compares tables, columns, indexes, the numbers of entities and version hashes; the order of \
       columns is no difference. Ends with 1 when there are differences. A file that Core Data \
       wrote beside one that was made here shows whether the two lie alike.
+
+      Example: syncctl store compare theirs.sqlite shop.sqlite
       """)
 
   @Argument(help: "A store's file.", completion: .file())

@@ -10,6 +10,8 @@ struct StoreExportCommand: ControlCommand {
     discussion: """
       The lines can be imported into another store. Ends with 65 when the file has rows that no \
       entity of its model stands for: they are left out.
+
+      Example: syncctl store export theirs.sqlite > theirs.jsonl
       """)
 
   @OptionGroup var target: StoreFileArguments

@@ -4,7 +4,8 @@ import SyncDaemon
 
 struct StoreInfoCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "info", abstract: "Print what a store is and what it holds.")
+    commandName: "info", abstract: "Print what a store is and what it holds.",
+    discussion: "Example: syncctl store info theirs.sqlite")
 
   @OptionGroup var target: StoreFileArguments
   @OptionGroup var output: OutputOptions

@@ -9,6 +9,8 @@ struct StoreRekeyCommand: ControlCommand {
     discussion: """
       For a file that was copied from a store that goes on being used. It gets a new identifier \
       and is no replica of a zone until it is enrolled; its objects keep their ids.
+
+      Example: syncctl store rekey copy.sqlite
       """)
 
   @OptionGroup var target: StoreFileArguments
@@ -16,13 +18,13 @@ struct StoreRekeyCommand: ControlCommand {
 
   func perform() throws {
     let store = try target.open(output)
-    let former = store.identifier
-    let identifier = try SyncEngine.rekey(store: store)
+    let former = store.identifier.lowercased()
+    let identifier = try SyncEngine.rekey(store: store).lowercased()
     store.close()
     try output.put(
       ["former": former, "identifier": identifier],
       lines: [
-        "\(former) is \(identifier) now", "Try: syncctl enroll --store \(target.file) …",
+        "\(former) is \(identifier) now", "Try: syncctl enroll --store \(target.file.shellWord) …",
       ])
   }
 }

@@ -11,6 +11,8 @@ struct StoreSetAsideCommand: ControlCommand {
       log gets another name, and the store is what the file says alone: `status` tells how much \
       of what was acknowledged it has not, and the next sync fetches what the zone has. A log \
       that is the file's own stays where it is.
+
+      Example: syncctl store set-aside shop.sqlite
       """)
 
   @Argument(help: "The store's file.", completion: .file())
@@ -25,6 +27,6 @@ struct StoreSetAsideCommand: ControlCommand {
       ["moved": moved],
       lines: moved.isEmpty
         ? ["nothing was moved: what lies beside \(file) is its own"]
-        : moved.map { "moved: \($0)" } + ["Try: syncctl doctor --store \(file)"])
+        : moved.map { "moved: \($0)" } + ["Try: syncctl doctor --store \(file.shellWord)"])
   }
 }

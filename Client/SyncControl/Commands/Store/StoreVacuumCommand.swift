@@ -6,7 +6,11 @@ import SyncDaemon
 struct StoreVacuumCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "vacuum", abstract: "Give back the room that deleted objects left in a store.",
-    discussion: "Those who write to the store wait meanwhile.")
+    discussion: """
+      Those who write to the store wait meanwhile.
+
+      Example: syncctl store vacuum shop.sqlite
+      """)
 
   @OptionGroup var target: StoreFileArguments
   @OptionGroup var output: OutputOptions
