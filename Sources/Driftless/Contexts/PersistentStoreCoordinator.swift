@@ -65,12 +65,13 @@ public final class PersistentStoreCoordinator: Sendable {
   ///   - configuration: The configuration of the model whose entities the store has; nil for all entities.
   ///   - options: How the store is opened.
   /// - Throws: `StoreError` when it cannot be opened, `ModelError` for a wrong model, or ``ObjectError`` when the same
-  ///   store is attached already. Nothing is left open then.
+  ///   store is attached already, and where typed keys of classes do not fit the model. Nothing is left open then.
   @discardableResult
   public func addPersistentStore(
     at url: URL?, configuration: String? = nil, options: StoreOptions = StoreOptions()
   ) throws -> PersistentStore {
     try managedObjectModel.freeze()
+    try managedObjectModel.checkTypedKeys()
     let store = try PersistentStore.open(
       url: url, model: managedObjectModel, configuration: configuration, options: options)
     guard attach(store) else {

@@ -55,10 +55,12 @@ private struct ClassSource {
     let kind = entity.subentities.isEmpty ? "final class" : "class"
     var keys: [String] = []
     var properties: [String] = []
+    var listed: [String] = []
     let constants = names.constants(of: entity)
     for member in members(of: name) {
       let constant = SourceNames.escaped(constants[member.key] ?? member.key)
       keys.append("  \(access)static let \(constant) = \(member.keyType)(\"\(member.key)\")")
+      listed.append("\(name).\(constant)")
       properties.append(
         """
           \(access)var \(constant): \(member.valueType) {
@@ -67,7 +69,12 @@ private struct ClassSource {
           }
         """)
     }
-    let body = keys.isEmpty ? [] : [keys.joined(separator: "\n")] + properties
+    let list = """
+        \(access)override class var typedKeys: [any \(names.library("TypedKey"))] {
+          super.typedKeys + [\(listed.joined(separator: ", "))]
+        }
+      """
+    let body = keys.isEmpty ? [] : [keys.joined(separator: "\n")] + properties + [list]
     return """
       import Driftless
       import Foundation

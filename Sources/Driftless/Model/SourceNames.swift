@@ -79,7 +79,7 @@ struct SourceNames {
     "hasPersistentChangedValues", "identity", "init", "isDeleted", "isFault", "isInserted",
     "isUpdated", "managedObjectContext", "objectID", "objectIDs", "prepareForDeletion", "register",
     "self", "Self", "setValue", "Type", "Protocol", "validateForDelete", "validateForInsert",
-    "validateForUpdate", "value", "willSave", "willTurnIntoFault", "_",
+    "typedKeys", "validateForUpdate", "value", "willSave", "willTurnIntoFault", "_",
   ]
 
   private static let keywords: Set<String> = [

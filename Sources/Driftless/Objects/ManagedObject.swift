@@ -148,6 +148,14 @@ open class ManagedObject {
     for type in types { ObjectClasses.register(type) }
   }
 
+  /// The typed keys of the class, with those of its superclasses. They are compared with the model when a store is added: one
+  /// that does not fit is an error then, and not only where it is used. `syncctl model generate` writes the list.
+  ///
+  /// ```swift
+  /// override class var typedKeys: [any TypedKey] { super.typedKeys + [Book.title, Book.author] }
+  /// ```
+  open class var typedKeys: [any TypedKey] { [] }
+
   /// What it shares with the other objects of its context; nil once it is gone from there.
   final var graph: ObjectGraph? { graphReference?.object }
 

@@ -10,6 +10,8 @@ public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let unknownEntity = Code(rawValue: "unknown-entity")
     /// The entity has no such property.
     public static let unknownProperty = Code(rawValue: "unknown-property")
+    /// Typed keys that classes list do not fit the model: a name, a type or a destination.
+    public static let wrongKeys = Code(rawValue: "wrong-keys")
     /// The value is not of the property's type, or does not fit into it.
     public static let typeMismatch = Code(rawValue: "type-mismatch")
     /// An ordered relationship has no such place.

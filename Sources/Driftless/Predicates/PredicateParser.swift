@@ -235,7 +235,7 @@ struct PredicateParser {
     if links > Self.maximumLinks {
       throw error(
         "The expression has more than \(Self.maximumLinks) operators",
-        "Build it from parts in code, or simplify it.")
+        "Say it shorter: IN with a list of values does what many comparisons do.")
     }
   }
 
@@ -244,7 +244,7 @@ struct PredicateParser {
     if depth > Self.maximumDepth {
       throw error(
         "The predicate nests deeper than \(Self.maximumDepth) levels",
-        "Build it from parts in code, or simplify it.")
+        "Make it of fewer levels: one OR, or IN with a list, says what many in each other do.")
     }
   }
 
