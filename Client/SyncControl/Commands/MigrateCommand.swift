@@ -111,7 +111,10 @@ struct MigrateCommand: ControlCommand {
       store = try StoreAccess.open(url, model: found.model, configuration: found.configuration)
     }
     defer { store.close() }
-    if try SyncEngine.home(of: store) != nil { try checkReused(destination, store.model) }
+    if try SyncEngine.home(of: store) != nil {
+      try checkReused(destination, store.model)
+      try checkForgotten(destination, store.model)
+    }
     try checkDropped(store, destination)
     return store.configurationName
   }
@@ -133,6 +136,38 @@ struct MigrateCommand: ControlCommand {
           "\(entity.name).\(name) was \(former), and \(former) is another property in this model: programs "
             + "of the model before would take the one for the other.",
           suggestion: "give the new property a name that none had: the store syncs with them")
+      }
+    }
+  }
+
+  /// A zone's log has what was said under each name. Who joins with a model that knows fewer of them would miss that.
+  private func checkForgotten(
+    _ destination: ManagedObjectModel, _ present: ManagedObjectModel
+  ) throws {
+    func check(_ label: String, _ now: [String], _ before: [String], _ taken: Set<String>) throws {
+      guard let name = before.first(where: { !now.contains($0) && !taken.contains($0) }) else {
+        return
+      }
+      throw Failure(
+        .badData, code: "forgotten-name",
+        "\(label) was called \(name), and the new model does not say so: who joins the zone with it would miss "
+          + "what was said under that name.",
+        suggestion:
+          "add \(name) to \(PropertyDescription.formerNamesKey) in the userInfo of \(label) "
+          + "(names between commas)")
+    }
+    let entities = Set(destination.entities.map(\.name))
+    for entity in destination.entities {
+      let names = [entity.name] + entity.formerNames
+      guard let own = names.lazy.compactMap({ present.entitiesByName[$0] }).first else { continue }
+      try check(entity.name, names, [own.name] + own.formerNames, entities)
+      let properties = entity.propertiesByName
+      for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
+        let names = [name] + property.formerNames
+        let former = own.propertiesByName
+        guard let own = names.lazy.compactMap({ former[$0] }).first else { continue }
+        try check(
+          "\(entity.name).\(name)", names, [own.name] + own.formerNames, Set(properties.keys))
       }
     }
   }

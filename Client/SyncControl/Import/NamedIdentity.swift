@@ -30,7 +30,7 @@ public enum NamedIdentity {
     return version5(namespace: namespace, name: "\(rootEntity):\(id)")
   }
 
-  /// The identity of `id` for an entity of a model: of one that was renamed by the name of before (`renamingIdentifier`), so that
+  /// The identity of `id` for an entity of a model: of one that was renamed by the first name of all (`renamingIdentifier`, `driftless.formerNames`), so that
   /// a key means one object to programs of both models.
   ///
   /// - Parameters:
@@ -38,10 +38,10 @@ public enum NamedIdentity {
   ///   - entity: The entity; its root's name counts.
   public static func identity(_ id: String, of entity: EntityDescription) -> UUID {
     let root = entity.rootEntity
-    let former = root.renamingIdentifier ?? root.name
-    // A new entity may have taken the name over.
-    let isTaken = root.managedObjectModel?.entitiesByName[former] != nil
-    return identity(id, rootEntity: isTaken ? root.name : former)
+    // A new entity may have taken a name over.
+    let taken = root.managedObjectModel?.entitiesByName ?? [:]
+    let first = root.formerNames.last { taken[$0] == nil }
+    return identity(id, rootEntity: first ?? root.name)
   }
 
   /// RFC 9562 §5.5: the first 16 bytes of SHA-1 over namespace and name, with version and variant

@@ -4,7 +4,10 @@ extension ModelLint {
   /// Settings of an entity, and its uniqueness constraints.
   mutating func look(at entity: EntityDescription) {
     lookAtSettings(
-      entity.userInfo, entity.name, known: [ConflictPolicy.userInfoKey, DeletePolicy.userInfoKey])
+      entity.userInfo, entity.name,
+      known: [
+        ConflictPolicy.userInfoKey, DeletePolicy.userInfoKey, PropertyDescription.formerNamesKey,
+      ])
     if let policy = ownPolicy(entity.userInfo) {
       if case .custom(let name) = policy {
         addCustom(name, entity.name, "all properties that name no other")

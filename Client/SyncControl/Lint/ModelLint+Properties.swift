@@ -11,7 +11,10 @@ extension ModelLint {
     let element = "\(entity.name).\(path)"
     lookAtSettings(
       attribute.userInfo, element,
-      known: [ConflictPolicy.userInfoKey, AttributeDescription.encryptedKey])
+      known: [
+        ConflictPolicy.userInfoKey, AttributeDescription.encryptedKey,
+        PropertyDescription.formerNamesKey,
+      ])
     lookAtEncryption(
       attribute.userInfo, element,
       obstacle: attribute.isKept ? nil : "which is not synced, so nothing of it is ever sealed")
@@ -42,7 +45,10 @@ extension ModelLint {
     let destination = relationship.destinationEntity?.name ?? ""
     lookAtSettings(
       relationship.userInfo, element,
-      known: [ConflictPolicy.userInfoKey, AttributeDescription.encryptedKey]
+      known: [
+        ConflictPolicy.userInfoKey, AttributeDescription.encryptedKey,
+        PropertyDescription.formerNamesKey,
+      ]
         + (relationship.isToMany ? [] : [RelationshipDescription.treeKey]))
     lookAtPolicy(of: relationship, element)
     lookAtEncryption(

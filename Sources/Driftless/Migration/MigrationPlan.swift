@@ -34,7 +34,7 @@ struct MigrationPlan {
     for entity in destinations {
       guard let former = try former(of: entity) else { continue }
       let slots = try entity.layout.slots.map { slot in
-        try Self.former(of: slot, in: former).flatMap {
+        try Self.former(of: slot, in: former, beside: entity.layout.slots).flatMap {
           try Self.check($0, slot, entity) ? $0 : nil
         }
       }
@@ -93,10 +93,9 @@ struct MigrationPlan {
   // MARK: Pairs
 
   private func former(of entity: EntityDescription) throws -> EntityDescription? {
-    let candidates = Self.candidates(
-      for: (entity.name, entity.declaredRenamingIdentifier), among: sources
-    ) { ($0.name, $0.declaredRenamingIdentifier) }
-    guard let former = candidates else { return nil }
+    let claims = destinations.compactMap { $0 === entity ? nil : $0.declaredRenamingIdentifier }
+    let former = Self.former(of: Names(entity), among: sources, claimed: claims) { Names($0) }
+    guard let former else { return nil }
     if let other = matchBySource[former.name] {
       throw Self.refusal(
         "\(entity.name) and \(other.destination.name) both were \(former.name)",
@@ -106,28 +105,58 @@ struct MigrationPlan {
   }
 
   private static func former(
-    of slot: PropertySlot, in entity: EntityDescription
+    of slot: PropertySlot, in entity: EntityDescription, beside others: [PropertySlot]
   ) throws -> PropertySlot? {
     // The parts of a composite attribute keep their names.
     if slot.name.contains(".") { return entity.layout.slots.first { $0.name == slot.name } }
-    return candidates(
-      for: (slot.name, slot.property.declaredRenamingIdentifier), among: entity.layout.slots
-    ) { ($0.name, $0.property.declaredRenamingIdentifier) }
+    let claims = others.compactMap {
+      $0.index == slot.index ? nil : $0.property.declaredRenamingIdentifier
+    }
+    return former(of: Names(slot), among: entity.layout.slots, claimed: claims) { Names($0) }
   }
 
-  /// What an element was called before: by its renaming identifier as a name, then as a renaming identifier, then by its
-  /// name.
-  private static func candidates<Element>(
-    for new: (name: String, identifier: String?), among old: [Element],
-    _ names: (Element) -> (name: String, identifier: String?)
-  ) -> Element? {
-    if let identifier = new.identifier, identifier != new.name {
-      return old.first { names($0).name == identifier }
-        ?? old.first { names($0).identifier == identifier }
-        ?? old.first { names($0).name == new.name }
+  /// What an element is called and was called.
+  private struct Names {
+    let name: String
+    let identifier: String?
+    /// The newest first.
+    let former: [String]
+
+    init(_ entity: EntityDescription) {
+      name = entity.name
+      identifier = entity.declaredRenamingIdentifier
+      former = entity.formerNames
     }
-    return old.first { names($0).name == new.name }
-      ?? old.first { names($0).identifier == new.name }
+
+    init(_ slot: PropertySlot) {
+      name = slot.name
+      identifier = slot.property.declaredRenamingIdentifier
+      former = slot.property.formerNames
+    }
+  }
+
+  /// What an element was called before: itself, where that has its name and its identifier; by its renaming identifier as a
+  /// name, then as a renaming identifier; by its name; and at last by the other names that it lists.
+  ///
+  /// - Parameter claimed: The renaming identifiers of others, which go before a mere name.
+  private static func former<Element>(
+    of new: Names, among old: [Element], claimed: [String], _ names: (Element) -> Names
+  ) -> Element? {
+    func called(_ name: String) -> Element? {
+      old.first { names($0).name == name } ?? old.first { names($0).identifier == name }
+    }
+    let same = old.first { names($0).name == new.name }
+    if let identifier = new.identifier, identifier != new.name {
+      if let same, names(same).identifier == identifier { return same }
+      if let found = called(identifier) { return found }
+      if let same, !claimed.contains(new.name) { return same }
+    } else if let found = called(new.name) {
+      return found
+    }
+    for name in new.former {
+      if let found = called(name) { return found }
+    }
+    return nil
   }
 
   // MARK: Numbers

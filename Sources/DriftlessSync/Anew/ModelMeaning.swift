@@ -107,7 +107,7 @@ struct ModelMeaning: Codable, Hashable {
     of property: SyncSchema.Property, _ entity: SyncSchema.Entity
   ) -> [String] {
     var names = entity.names.flatMap { entity in
-      [property.name, property.formerName].compactMap(\.self).map { "\(entity).\($0)" }
+      property.names.map { "\(entity).\($0)" }
     }
     guard let inverse = property.relationship?.inverseRelationship, let other = inverse.entity
     else { return names }
@@ -209,10 +209,10 @@ extension SyncSchema.Entity {
 }
 
 extension EntityDescription {
-  fileprivate var names: [String] { [name, renamingIdentifier].compactMap(\.self) }
+  var names: [String] { [name] + formerNames }
 }
 
 extension RelationshipDescription {
   /// What entries may call it.
-  var names: [String] { [name, renamingIdentifier].compactMap(\.self) }
+  var names: [String] { [name] + formerNames }
 }

@@ -20,17 +20,17 @@ extension SyncSchema {
   func allNames(parkedAs name: String) -> [String] {
     guard name.contains(".") else {
       let entity = entity(namedNowOrBefore: name)?.description
-      return Array(Set([name, entity?.name, entity?.renamingIdentifier].compactMap(\.self)))
+      return Array(Set([name] + (entity?.names ?? [])))
     }
     guard let found = property(parkedAs: name), let entity = found.entity else { return [name] }
     var all = [name]
     func add(_ entity: EntityDescription, _ properties: [String]) {
-      for entity in [entity.name, entity.renamingIdentifier].compactMap(\.self) {
+      for entity in entity.names {
         all += properties.map { "\(entity).\($0)" }
       }
     }
     if let property = found.property {
-      add(entity.description, [property.name, property.formerName].compactMap(\.self))
+      add(entity.description, property.names)
     } else if let end = otherEnd(parkedAs: name) {
       add(entity.description, end.names)
       for owner in entities {
@@ -38,7 +38,7 @@ extension SyncSchema {
           owner.description.isKindOf(entity: destination),
           let property = owner.property(named: end.owner.name)
         else { continue }
-        add(owner.description, [property.name, property.formerName].compactMap(\.self))
+        add(owner.description, property.names)
       }
     }
     return Array(Set(all))

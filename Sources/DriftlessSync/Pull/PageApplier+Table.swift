@@ -199,13 +199,11 @@ extension PageApplier {
     // It was deleted since: what the object is by now was said of it later.
     if isLateInPart, struck.contains(Parking.life) { return [] }
     return try readers.compactMap { reader in
-      let former = reader.property.formerName
-      guard struck.contains(reader.property.name) || former.map(struck.contains) ?? false else {
-        return reader
-      }
+      let names = reader.property.names
+      guard names.contains(where: struck.contains) else { return reader }
       guard case .elements(let relationship) = reader.property.kind, !relationship.isOrdered,
         let later = try elementsSet(
-          after: frame, of: number, [reader.property.name, former].compactMap(\.self))
+          after: frame, of: number, names)
       else { return nil }
       var reader = reader
       reader.laterElements = later

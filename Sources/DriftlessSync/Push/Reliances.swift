@@ -38,7 +38,7 @@ struct Reliances {
         }
       }
       guard draft.kind == .update else { continue }
-      for case let former? in draft.columns.map(\.property.formerName) {
+      for former in draft.columns.flatMap(\.property.formerNames) {
         found[[draft.entity.name, former], default: []].formUnion(draft.keys)
       }
     }
@@ -70,7 +70,7 @@ extension RelationshipDescription {
   /// Whether a name of it that decides which end says the fact was another one.
   fileprivate var mayBeSaidOtherwise: Bool {
     let inverse = inverseRelationship
-    return [self, inverse].contains { $0?.renamingIdentifier != nil }
-      || [entity, inverse?.entity].contains { $0?.renamingIdentifier != nil }
+    return [self, inverse].contains { $0?.formerNames.isEmpty == false }
+      || [entity, inverse?.entity].contains { $0?.formerNames.isEmpty == false }
   }
 }

@@ -15,13 +15,13 @@ struct OtherEnd: Sendable {
 
   let slot: Int
   let name: String
-  let formerName: String?
+  let formerNames: [String]
   let relationship: RelationshipDescription
   /// The end that says the fact.
   let owner: RelationshipDescription
 
   /// What entries may call it.
-  var names: [String] { [name, formerName].compactMap(\.self) }
+  var names: [String] { [name] + formerNames }
 
   static func all(
     of layout: EntityLayout, but properties: [SyncSchema.Property]
@@ -33,13 +33,12 @@ struct OtherEnd: Sendable {
       guard let relationship = slot.relationship, let owner = relationship.inverseRelationship
       else { continue }
       ends[slot.name] = OtherEnd(
-        slot: slot.index, name: slot.name, formerName: SyncSchema.formerName(slot),
+        slot: slot.index, name: slot.name, formerNames: slot.property.formerNames,
         relationship: relationship, owner: owner)
     }
     present.formUnion(ends.keys)
     for end in ends.values {
-      guard let former = end.formerName, !present.contains(former) else { continue }
-      ends[former] = end
+      for former in end.formerNames where !present.contains(former) { ends[former] = end }
     }
     return ends
   }

@@ -20,8 +20,8 @@ package struct SyncSchema: Sendable {
     }
     package var slot: Int
     package var name: String
-    /// What it was called before its name of now; nil where that is the same, or not known.
-    var formerName: String?
+    /// What it was called before its name of now, the newest first.
+    var formerNames: [String] = []
     package var kind: Kind
     package var policy: ConflictPolicy
     /// What stands for a value that the model cannot hold; nil for a relationship.
@@ -39,6 +39,9 @@ package struct SyncSchema: Sendable {
       case .attribute, .toOne: false
       }
     }
+
+    /// What entries may call it.
+    var names: [String] { [name] + formerNames }
 
     var isReference: Bool {
       if case .toOne = kind { return true }
@@ -136,8 +139,8 @@ package struct SyncSchema: Sendable {
       indexes = Dictionary(
         properties.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
       formerIndexes = Dictionary(
-        properties.enumerated().compactMap { index, property in
-          property.formerName.map { ($0, index) }
+        properties.enumerated().flatMap { index, property in
+          property.formerNames.map { ($0, index) }
         }, uniquingKeysWith: { first, _ in first })
       bySlot = Dictionary(
         properties.enumerated().map { ($1.slot, $0) }, uniquingKeysWith: { first, _ in first })
@@ -197,9 +200,7 @@ package struct SyncSchema: Sendable {
     self.entities = entities.sorted { $0.name < $1.name }
     byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     byFormerName = Dictionary(
-      entities.compactMap { entity in
-        entity.description.renamingIdentifier.map { ($0, entity) }
-      },
+      entities.flatMap { entity in entity.description.formerNames.map { ($0, entity) } },
       uniquingKeysWith: { first, _ in first })
     byNumber = Dictionary(entities.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     rootNumbers = Dictionary(
@@ -292,7 +293,7 @@ package struct SyncSchema: Sendable {
           properties.append(
             Property(
               slot: slot.index, name: PlaceName.of(slot.name),
-              formerName: formerName(slot).map(PlaceName.of), kind: .place(relationship),
+              formerNames: slot.property.formerNames.map(PlaceName.of), kind: .place(relationship),
               // A place has neither size nor sum: one side's stands.
               policy: slot.policy == .serverWins || slot.policy == .clientWins
                 ? slot.policy : .lastWriterWins))
@@ -303,21 +304,16 @@ package struct SyncSchema: Sendable {
       }
       properties.append(
         Property(
-          slot: slot.index, name: slot.name, formerName: formerName(slot), kind: kind,
+          slot: slot.index, name: slot.name, formerNames: slot.property.formerNames, kind: kind,
           policy: slot.policy,
           standIn: StandIn(slot), isSealed: slot.isSealed))
     }
     // A name that another property has by now says nothing of this one.
     let present = Set(properties.map(\.name))
-    for index in properties.indices where properties[index].formerName.map(present.contains) == true
-    {
-      properties[index].formerName = nil
+    for index in properties.indices {
+      properties[index].formerNames.removeAll(where: present.contains)
     }
     return properties.sorted { $0.name < $1.name }
-  }
-
-  static func formerName(_ slot: PropertySlot) -> String? {
-    slot.property.renamingIdentifier.flatMap { $0 == slot.name ? nil : $0 }
   }
 
   /// Whether a many-to-many relationship crosses the wire, rather than its inverse: the ordered

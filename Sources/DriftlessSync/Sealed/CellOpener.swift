@@ -123,9 +123,9 @@ struct CellOpener {
     entity: String, property: String
   )] {
     let known = schema.entity(namedNowOrBefore: entity)
-    let entities = [entity, known?.name, known?.description.renamingIdentifier].compactMap(\.self)
+    let entities = [entity] + (known?.description.names ?? [])
     let found = known?.property(namedNowOrBefore: property)
-    let properties = [property, found?.name, found?.formerName].compactMap(\.self)
+    let properties = [property] + (found?.names ?? [])
     var places: [(entity: String, property: String)] = []
     for entity in entities {
       for property in properties
