@@ -146,7 +146,9 @@ extension SyncEngine {
     let now: SQLiteValue? = count > 0 ? .integer(Int64(count)) : nil
     guard known != now else { return }
     if count > 0 {
-      log.warning("Objects with edits of encrypted properties, which wait for a key: \(count)")
+      log.warning(
+        "Edits of encrypted properties wait for a key, in \(count) object\(count == 1 ? "" : "s"): syncctl key use"
+      )
     }
     try bookkeep { try $0.setSetting(KeylessEdits.setting, now) }
   }

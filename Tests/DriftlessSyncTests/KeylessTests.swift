@@ -19,6 +19,11 @@ struct KeylessTests {
     try await world[1].sync()
     #expect(try world[1].value(shelf, "name") == .string("clear"))
     #expect(try world[1].value(id, "title") == .null)
+    // What stands in for a cell is in no file that is imported again.
+    var lines = Data()
+    try ReplicaExport.write(world[1].store, as: .upsert) { lines += $0 }
+    let text = String(decoding: lines, as: UTF8.self)
+    #expect(text.contains("Item") && !text.contains("stock"), "\(text)")
     let parked = try SyncEngine.parked(of: world[1].store)
     #expect(Set(parked.map(\.code)) == ["sealed"])
     #expect(Set(parked.compactMap(\.property)) == ["title", "stock"])
@@ -53,6 +58,12 @@ struct KeylessTests {
     let status = try world[1].status
     #expect(status.withoutKey == 2)
     #expect(status.pending.objects == 2)
+    let store = world[1].store
+    await world[1].engine.close()
+    let refused = #expect(throws: SyncError.self) { try SyncEngine.unenroll(store: store) }
+    #expect(refused?.message.contains("2 wait for the key") == true, "\(refused?.message ?? "")")
+    #expect(refused?.suggestion.contains("syncctl key use") == true)
+    await world[1].restart()
     #expect(try SyncEngine.check(world[1].store).findings == [])
     try await world[0].sync()
     #expect(try world[0].exists(made) && world[0].exists(shelf))

@@ -18,9 +18,11 @@ struct HeldValues {
       throw StoreError(
         .valueNotHeld,
         "\(slot.property.entity?.name ?? "The object").\(slot.name) cannot be edited here: the "
-          + "zone's value does not fit this model (\(reason)), and an edit by \(slot.policy.text) adds "
+          + "zone's value is not here (\(reason)), and an edit by \(slot.policy.text) adds "
           + "to it.",
-        suggestion: "Edit it where the model holds the value, or open the store with such a model.",
+        suggestion: (slot.property as? AttributeDescription)?.isEncrypted == true
+          ? "Give this replica the key and sync: syncctl key use. Or edit it on one that has the key."
+          : "Edit it where the model holds the value, or open the store with such a model.",
         keys: [key])
     }
   }

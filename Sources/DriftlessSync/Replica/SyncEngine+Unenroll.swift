@@ -46,6 +46,15 @@ extension SyncEngine {
       schema: schema
     ).objects
     guard count > 0 else { return }
+    if case .integer(let keyless)? = try transaction.setting(KeylessEdits.setting), keyless > 0 {
+      throw SyncError(
+        .unsentEdits,
+        "The store \(store.label) has edits of \(count) object\(count == 1 ? "" : "s") that were not sent, "
+          + "of which \(keyless) \(keyless == 1 ? "waits" : "wait") for the key of encrypted properties.",
+        suggestion:
+          "Give it the key and sync: syncctl key use --store \(store.label.shellWord) FILE. "
+          + "To leave them unsent: syncctl unenroll --leave-unsent")
+    }
     throw SyncError(
       .unsentEdits,
       "The store \(store.label) has edits of \(count) object\(count == 1 ? "" : "s") that were not sent.",
