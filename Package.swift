@@ -85,7 +85,7 @@ var targets: [Target] = [
     ],
     path: "Server/DriftlessServer", swiftSettings: settings),
   .target(
-    name: "DriftlessServerTesting", dependencies: ["DriftlessServer", "DriftlessProtocol"],
+    name: "DriftlessServerTesting", dependencies: ["DriftlessServer", "DriftlessProtocol", log],
     path: "Server/DriftlessServerTesting", swiftSettings: settings),
   .target(
     name: "ServerCertificates",

@@ -71,8 +71,10 @@ package struct ReferenceServer: Sendable {
       self.logger = logger
       metrics = ServerMetrics()
       news = ZoneNews(waitersMax: limits.waitersMax)
-      storage = try PostgresZoneStorage(
+      let storage = try PostgresZoneStorage(
         database: database, limits: options.limits, metrics: metrics, news: news, logger: logger)
+      storage.beginFolding(logger: logger)
+      self.storage = storage
       refusals = AuditRefusals(storage: storage)
     }
   #endif

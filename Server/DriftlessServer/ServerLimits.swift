@@ -98,7 +98,7 @@ package struct ServerLimits: Sendable, Equatable {
   package var watchSeconds = 2
   /// Connections to the database that serve reads.
   package var readers = 4
-  /// Connections of one node to PostgreSQL, beside one that listens.
+  /// Connections of one node to PostgreSQL, beside one that listens, one that is kept for `/healthz` and one that adds up logs.
   package var databaseConnectionsMax = 16
   /// Requests that wait for such a connection; further ones get 503.
   package var databaseWaitersMax = 1024

@@ -121,7 +121,7 @@ extension ZoneCommand {
     @OptionGroup var common: CommonOptions
 
     func run() throws {
-      try common.administering { administration in
+      try common.administeringZones { administration in
         let snapshot = try administration.foldZone(name)
         if common.json {
           try common.printJSON(SnapshotLine(zone: name, snapshot))

@@ -230,8 +230,8 @@ struct OperatorSafetyTests {
     try await server.stop()
     for (free, said) in [(10, "failed_folds_total 1"), (1 << 30, "\ndriftless_folds_total 1")] {
       let metrics = ServerMetrics()
-      let folding = try ZoneFolding(
-        folder: DataFolder(server.data), limits: LiveLimits(limits), metrics: metrics,
+      let folding = ZoneFolding(
+        try FolderLogs(DataFolder(server.data)), limits: LiveLimits(limits), metrics: metrics,
         logger: Logger(label: "test"), freeBytes: { free })
       folding.begin()
       let start = ContinuousClock.now

@@ -36,6 +36,14 @@
         try Replica(
           name, in: directory, model: model, server: nodes[node], zone: "shop", token: token)
       }
+
+      func fold(at node: Int) throws -> Outcome {
+        try Programs.run("driftless-server", ["zone", "fold", "shop"] + nodes[node].place)
+      }
+
+      func listed() throws -> String {
+        try Programs.run("driftless-server", ["zone", "list"] + nodes[0].place).output
+      }
     }
 
     private static func insertions(_ names: [String]) throws -> [String] {
@@ -178,6 +186,60 @@
       #expect(verified.status == 0 && verified.output == "whole: 1 zone, 2 entries\n")
       let audit = try Programs.run("driftless-server", ["audit", "--since", "1h"] + node.place)
       #expect(audit.output.contains("\trestored\t-\tdriftless-1.sqlite\t"), "\(audit.output)")
+    }
+
+    @Test("What one node adds up, a new replica joins by at another, and is compared with")
+    func snapshots() throws {
+      let world = try World(limits: #"{"foldLogBytesMin": 1000}"#)
+      let writer = try world.replica("writer", at: 0)
+      var rounds = 0
+      // They fold beside their work; so many rounds are enough for slow ones.
+      while try !world.listed().contains("\tsnapshot "), rounds < 200 {
+        rounds += 1
+        try writer.importLines(try Self.insertions((0..<40).map { "item \(rounds)-\($0)" }))
+        try writer.sync()
+      }
+      let folded = try world.fold(at: 0)
+      #expect(folded.status == 0, "\(folded.errors)")
+      for node in 0..<2 {
+        let newcomer = try world.replica("new at \(node)", at: node)
+        try newcomer.sync()
+        #expect(try newcomer.export() == writer.export())
+        let entries = try SQLiteFile.number("SELECT count(*) FROM ZDL_FRAME", in: newcomer.store)
+        #expect(entries == 0, "it did not read the log")
+        let verified = try newcomer.run(["verify", "--store", newcomer.store.path])
+        #expect(verified.hasPrefix("equal: "), "\(verified)")
+      }
+    }
+
+    @Test("A node that is killed while it folds leaves the zone's fold to another")
+    func killedFold() throws {
+      let world = try World(limits: #"{"foldLogBytesMin": 1}"#)
+      let database = world.nodes[0].place[1]
+      try world.cluster.execute(
+        """
+        CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          PERFORM pg_sleep(600); RETURN NEW; END $$;
+        CREATE TRIGGER slowly BEFORE INSERT ON segment FOR EACH ROW EXECUTE FUNCTION slowly();
+        """, on: database)
+      let writer = try world.replica("writer", at: 0)
+      try writer.importLines(try Self.insertions((0..<40).map { "item \($0)" }))
+      try writer.sync()
+      let sleeping = "FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+      try eventually(within: 60, "the node writes a file of its fold") {
+        try world.cluster.execute("SELECT count(*) \(sleeping)") != "0\n"
+      }
+      #expect(try world.fold(at: 1).status == 75, "another is at it")
+      world.nodes[0].kill()
+      try world.cluster.execute("SELECT pg_terminate_backend(pid) \(sleeping)")
+      try world.cluster.execute("DROP TRIGGER slowly ON segment", on: database)
+      // What it held ends by itself.
+      try eventually(within: 120, "another folds") { try world.fold(at: 1).status == 0 }
+      let newcomer = try world.replica("new", at: 1)
+      try newcomer.sync()
+      #expect(try newcomer.export() == writer.export())
+      let entries = try SQLiteFile.number("SELECT count(*) FROM ZDL_FRAME", in: newcomer.store)
+      #expect(entries == 0)
     }
 
     @Test("A transaction in parts goes to one node and comes from the other, whole")

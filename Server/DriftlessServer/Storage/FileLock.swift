@@ -28,6 +28,15 @@ package final class FileLock: Sendable {
     _ = try Self.lock(descriptor, of: folder, .exclusive, waits: true)
   }
 
+  /// As `init(folder:)`, and nil when another holds the lock.
+  ///
+  /// - Throws: `ServerError` (`.folder`) when the folder cannot be opened or locked.
+  package init?(freeFolder folder: URL) throws {
+    let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard try Self.lock(descriptor, of: folder, .exclusive, waits: false) else { return nil }
+    self.descriptor = descriptor
+  }
+
   /// False, with the descriptor closed, when another holds the lock.
   private static func lock(
     _ descriptor: Int32, of file: URL, _ mode: Mode, waits: Bool

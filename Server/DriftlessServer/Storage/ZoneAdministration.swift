@@ -8,6 +8,11 @@ package protocol ZoneAdministration {
   /// A zone's snapshot; nil when there is none.
   func snapshot(of zone: ZoneRecord) throws -> Snapshot?
 
+  /// Adds up a zone's log to a snapshot; pushes go on meanwhile.
+  ///
+  /// - Throws: `ServerError` (`.noZone`, `.locked` while another process folds the zone).
+  func foldZone(_ name: String) throws -> Snapshot
+
   /// Creates a zone with an empty log and a new generation.
   ///
   /// - Throws: `ServerError`: `.badName`, `.exists`.

@@ -1,6 +1,5 @@
 import Dispatch
 import DriftlessProtocol
-import DriftlessSQLite
 import Foundation
 import Logging
 import Synchronization
@@ -34,8 +33,7 @@ final class ZoneFolding: Sendable {
 
   private let state = Mutex(State())
   private let ended = DispatchSemaphore(value: 0)
-  private let database: Database
-  private let snapshots: ZoneSnapshots
+  private let logs: any FoldedLogs
   /// What replicas compare themselves with.
   let digests = DigestShelf()
   private let freeBytes: @Sendable () -> Int?
@@ -45,13 +43,11 @@ final class ZoneFolding: Sendable {
 
   /// - Parameter freeBytes: what there is room for; nil for what the file system says.
   init(
-    folder: DataFolder, limits: LiveLimits, metrics: ServerMetrics, logger: Logger,
+    _ logs: any FoldedLogs, limits: LiveLimits, metrics: ServerMetrics, logger: Logger,
     freeBytes: (@Sendable () -> Int?)? = nil
-  ) throws {
-    database = try Database(path: folder.database.path, label: "folding") { _ in }
-    let snapshots = ZoneSnapshots(folder)
-    self.snapshots = snapshots
-    self.freeBytes = freeBytes ?? { snapshots.freeBytes }
+  ) {
+    self.logs = logs
+    self.freeBytes = freeBytes ?? { logs.freeBytes }
     self.limits = limits
     self.metrics = metrics
     self.logger = logger
@@ -60,8 +56,8 @@ final class ZoneFolding: Sendable {
   /// Looks at every zone: one may be due, or left half folded.
   func begin() {
     do {
-      try snapshots.sweep { try database.run { try $0.zones() } }
-      look(at: try database.run { try $0.zones().map(\.name) })
+      try logs.sweep()
+      look(at: try logs.zones().map(\.name))
     } catch {
       logger.warning("the zones cannot be listed for folding", metadata: ["error": "\(error)"])
     }
@@ -74,7 +70,7 @@ final class ZoneFolding: Sendable {
       return state.isRunning && !state.isStopped
     }
     if isRunning { ended.wait() }
-    database.close()
+    logs.close()
   }
 
   /// Notes that a zone's log grew.
@@ -134,7 +130,8 @@ final class ZoneFolding: Sendable {
     } catch is Stopped {
       return
     } catch let error as ServerError where error.code == .locked {
-      // An operator's command is at it.
+      // An operator's command is at it, or another node; which may be dead, and hold its lease for a while.
+      state.withLock { $0.appended[zone, default: 0] += limits.foldLogBytesMin / 2 }
       return
     } catch {
       // Not with the next push: what is wrong may last.
@@ -148,10 +145,12 @@ final class ZoneFolding: Sendable {
 
   private func runDigests(_ name: String, _ place: LogMark) {
     do {
-      guard let zone = try database.run({ try $0.zone(named: name) }) else { return }
+      guard let zone = try logs.zone(named: name) else { return }
       do {
         digests.put(try makeDigests(of: zone, at: place), of: zone)
       } catch let error as Stopped {
+        throw error
+      } catch let error as ServerError where error.code == .locked {
         throw error
       } catch let error as ServerError {
         digests.fail(error, of: zone, at: place)
@@ -159,7 +158,7 @@ final class ZoneFolding: Sendable {
         digests.fail(ServerError(storage: error), of: zone, at: place)
       }
     } catch {
-      // It ends, or cannot tell which zones there are: who waits asks again.
+      // It ends, cannot tell which zones there are, or another process folds the zone: who waits asks again.
       logger.debug("no digests were made", metadata: ["zone": "\(name)", "error": "\(error)"])
     }
   }
@@ -169,7 +168,7 @@ final class ZoneFolding: Sendable {
       let snapshot = try fold(zone, through: max(1, place.sequence))
       do {
         return try SnapshotDigests(snapshot, pause: { [self] in try check() }) {
-          [snapshots] in try snapshots.bytes(of: $0, of: zone)
+          [logs] in try logs.bytes(of: $0, of: zone)
         }
       } catch let error as ProtocolError {
         throw ServerError(error)
@@ -179,7 +178,7 @@ final class ZoneFolding: Sendable {
       return try made()
     } catch let error as ServerError where error.code.name == "damaged" {
       // A file is not as it was written. The log has all of it.
-      snapshots.forget(zone)
+      try logs.forget(zone)
       return try made()
     }
   }
@@ -214,26 +213,19 @@ final class ZoneFolding: Sendable {
       suggestion: "Make room on the file system of the data folder.")
   }
 
-  private func isOwn(_ place: LogMark, _ zone: ZoneRecord) throws -> Bool {
-    try database.run { connection in
-      guard let zone = try connection.zone(named: zone.name) else { return false }
-      return try connection.place(at: place.sequence, of: zone) == place
-    }
-  }
-
   /// What was added up, unless the database was put back to before it.
   private func former(of zone: ZoneRecord) throws -> Snapshot? {
-    guard let former = try snapshots.snapshot(of: zone), try isOwn(former.place, zone) else {
+    guard let former = try logs.snapshot(of: zone), try logs.isOwn(former.place, zone) else {
       return nil
     }
     return former
   }
 
   private func fold(_ name: String) throws {
-    guard let zone = try database.run({ try $0.zone(named: name) }) else { return }
+    guard let zone = try logs.zone(named: name) else { return }
     let former = try self.former(of: zone)
     let after = former?.place.sequence ?? 0
-    let since = try database.run { try $0.logBytes(of: zone, after: after) }
+    let since = try logs.logBytes(of: zone, after: after) { try check() }
     // A snapshot is worth its making when the log since the last one costs a new replica as much as a part of it.
     guard since >= max(limits.foldLogBytesMin, (former?.bytes ?? 0) / 4) else { return }
     _ = try fold(zone, through: .max)
@@ -244,21 +236,15 @@ final class ZoneFolding: Sendable {
     let former = try self.former(of: zone)
     if let former, former.place.sequence >= last { return former }
     let after = former?.place.sequence ?? 0
-    let since = try database.run { try $0.logBytes(of: zone, after: after) }
+    let since = try logs.logBytes(of: zone, after: after) { try check() }
     var options = FoldOptions()
     options.pause = { [self] in try check() }
     try checkRoom(for: since + (former?.bytes ?? 0))
-    func isThere() throws -> Bool {
-      try database.run { try $0.generations().contains(zone.generation) }
-    }
-    let folded = try snapshots.fold(
-      zone, options: options, isThere: isThere, isOwn: { try isOwn($0, zone) }
-    ) { place in
+    let folded = try logs.fold(zone, options: options) { place in
       try check()
       let request = PageRequest(
         after: place, bytesMax: limits.pageBytesMax, entriesMax: limits.pageEntriesMax)
-      return try database.run { try $0.page(of: zone, request).entries }
-        .filter { $0.sequence <= last }
+      return try logs.entries(of: zone, request).filter { $0.sequence <= last }
     }
     metrics.countFold(failed: false)
     logger.info(
@@ -271,14 +257,24 @@ final class ZoneFolding: Sendable {
   }
 }
 
-extension SQLiteConnection {
-  /// Bytes of a zone's log after an entry.
-  fileprivate func logBytes(of zone: ZoneRecord, after sequence: UInt64) throws -> Int {
-    let statement = try prepare(
-      "SELECT coalesce(sum(size), 0) FROM log WHERE position > ? AND position < ?")
-    defer { statement.reset() }
-    statement.bind(LogPosition.of(zone: zone.id, number: sequence), at: 1)
-    statement.bind(LogPosition.of(zone: zone.id &+ 1, number: 0), at: 2)
-    return try statement.step() ? Int(clamping: statement.int64(0)) : 0
+extension ZoneFolding {
+  /// Digests of what a zone's log comes to, at a place of it or a later one; not ready while they are made.
+  ///
+  /// - Parameter isOwn: whether a place is one of the zone's log.
+  /// - Throws: `ServerError` (`.diverged`) when the place is not.
+  func digests(
+    of zone: ZoneRecord, at place: LogMark, isOwn: (LogMark) async throws -> Bool
+  ) async throws -> ZoneDigests {
+    guard try await isOwn(place) else { throw ServerError.diverged(at: place.sequence, zone) }
+    if zone.head == 0 {
+      return ZoneDigests(isReady: true, place: place, nextObject: 1, columns: [])
+    }
+    if let made = try digests.take(of: zone, at: place) {
+      if try await isOwn(made.snapshot.place) { return made.digests }
+      // The database was put back to an older copy, and has gone on from there.
+      digests.drop(of: zone)
+    }
+    makeDigests(of: zone.name, at: place)
+    return .awaited(at: place)
   }
 }

@@ -199,7 +199,7 @@ package struct ZoneSnapshots: Sendable {
 
 extension PullPage.Entry {
   /// An entry of the log, whole.
-  fileprivate init(_ entry: LogEntry) {
+  init(_ entry: LogEntry) {
     self.init(
       sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber, chain: entry.chain,
       isOwnHeaderOnly: entry.isHeaderOnly, frame: entry.bytes)

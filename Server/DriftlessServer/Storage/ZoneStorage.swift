@@ -1,5 +1,6 @@
 package import DriftlessProtocol
 package import Foundation
+package import Logging
 
 /// Where zones, tokens and logs live. The routes know only this; SQLite and PostgreSQL are answers to it.
 ///
@@ -106,24 +107,14 @@ package protocol ZoneStorage: Sendable {
   /// Wakes those who wait when others than this process changed zones, tokens or logs, until the task is cancelled.
   func watch() async
 
+  /// Begins to add up the logs of zones, now and as they grow. Until then there are no digests.
+  func beginFolding(logger: Logger) throws
+
   /// Goes by other limits from now on, as far as it can.
   func take(_ limits: ServerLimits)
 
   /// Lets go of all that is open. What was acknowledged is durable already.
   func close()
-}
-
-extension ZoneStorage {
-  /// None: logs are not added up here.
-  package func digests(of zone: ZoneRecord, at place: LogMark) async throws -> ZoneDigests {
-    throw ServerError(ProtocolError.noDigests)
-  }
-
-  package func digests(
-    _ part: DigestPart, of zone: ZoneRecord, at place: LogMark
-  ) async throws -> Data {
-    throw ServerError(ProtocolError.noDigests)
-  }
 }
 
 /// A zone as it was at one moment.

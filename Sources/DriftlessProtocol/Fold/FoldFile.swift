@@ -116,14 +116,19 @@ enum FoldFile {
   /// Writes a value as JSON, and in a line of its own the CRC-32 of that: a number that another took the place of would be
   /// believed.
   static func replace(_ file: URL, withNote value: some Encodable) throws(ProtocolError) {
+    try replace(file, with: note(of: value, named: file.lastPathComponent))
+  }
+
+  /// A value as JSON, and in a line of its own the CRC-32 of that.
+  static func note(of value: some Encodable, named name: String) throws(ProtocolError) -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
     var data: Data
     do { data = try encoder.encode(value) } catch {
-      throw .malformed("\(file.lastPathComponent) cannot be written: \(error)")
+      throw .malformed("\(name) cannot be written: \(error)")
     }
     data.append(mark(of: data))
-    try replace(file, with: data)
+    return data
   }
 
   /// Reads what `replace(_:withNote:)` wrote; nil when there is none.
@@ -133,15 +138,19 @@ enum FoldFile {
     _ type: Value.Type, in file: URL
   ) throws(ProtocolError) -> Value? {
     guard let data = try contents(of: file) else { return nil }
-    let text = data.dropLast(markBytes)
-    guard Data(data.suffix(markBytes)) == mark(of: Data(text)),
-      let value = try? JSONDecoder().decode(type, from: text)
-    else {
+    guard let value = note(type, in: data) else {
       throw ProtocolError(
         .damaged, "\(file.path) is not as it was written",
         suggestion: "Delete it, with the folder fold beside it, and fold the zone anew.")
     }
     return value
+  }
+
+  /// What `note(of:named:)` made; nil for something else.
+  static func note<Value: Decodable>(_ type: Value.Type, in data: Data) -> Value? {
+    let text = data.dropLast(markBytes)
+    guard Data(data.suffix(markBytes)) == mark(of: Data(text)) else { return nil }
+    return try? JSONDecoder().decode(type, from: text)
   }
 
   private static let markBytes = 10

@@ -14,7 +14,7 @@ struct LayerWriter {
   let namesFrom: UInt64
   let tables: FoldTables
   let options: FoldOptions
-  let folder: URL
+  let files: any SnapshotFiles
 
   private var encoder: ChangeSetEncoder {
     ChangeSetEncoder(limits: .segment, compressionLevel: options.compressionLevel)
@@ -99,7 +99,7 @@ struct LayerWriter {
     _ output: inout FoldCheckpoint.Output
   ) throws {
     let name = SegmentBytes.name(of: data)
-    try FoldFile.replace(Snapshot.url(of: name, in: folder), with: data)
+    try files.keep(data, as: name)
     output.files.append(
       .init(
         name: name, content: content, first: range.lowerBound, end: range.upperBound,

@@ -81,6 +81,19 @@ extension Snapshot {
     try FoldFile.replace(folder.appendingPathComponent(Self.fileName), withNote: self)
   }
 
+  /// As the file has it, for where there is no file.
+  ///
+  /// - Throws: `ProtocolError`.
+  package var note: Data {
+    get throws(ProtocolError) { try FoldFile.note(of: self, named: "The snapshot") }
+  }
+
+  /// Reads what ``note`` made; nil for anything else.
+  package init?(note: Data) {
+    guard let snapshot = FoldFile.note(Snapshot.self, in: note) else { return nil }
+    self = snapshot
+  }
+
   /// The bytes of a file of the snapshot in a folder.
   ///
   /// - Throws: `ProtocolError`: `.damaged` when the file is gone.
@@ -93,6 +106,9 @@ extension Snapshot {
     }
     return data
   }
+
+  /// What a file of these bytes is named.
+  package static func name(of data: Data) -> String { SegmentBytes.name(of: data) }
 
   /// The file of a segment in a folder.
   package static func url(of name: String, in folder: URL) -> URL {

@@ -14,7 +14,7 @@ package import Foundation
 package final class SnapshotFold {
   /// Where the runs of a fold lie while it is under way.
   private let work: URL
-  private let folder: URL
+  private let files: any SnapshotFiles
   private let zone: UUID
   private let options: FoldOptions
   private let former: Snapshot?
@@ -42,15 +42,28 @@ package final class SnapshotFold {
   ///   - generation: The life of the log. A snapshot of another one is left behind.
   ///   - folder: The zone's folder, which is made when it is not there.
   /// - Throws: `ProtocolError`.
-  package init(
+  package convenience init(
     zone: UUID, generation: UUID, in folder: URL, options: FoldOptions = FoldOptions()
   ) throws {
+    let work = folder.appendingPathComponent("fold", isDirectory: true)
+    try self.init(
+      zone: zone, generation: generation, files: SnapshotFolder(folder), work: work,
+      options: options)
+  }
+
+  /// As in a folder of the zone, for files that lie elsewhere.
+  ///
+  /// - Parameter work: A folder for what is under way, which is made when it is not there.
+  /// - Throws: `ProtocolError`, and what `files` throws.
+  package init(
+    zone: UUID, generation: UUID, files: any SnapshotFiles, work: URL, options: FoldOptions
+  ) throws {
     self.zone = zone
-    self.folder = folder
+    self.files = files
+    self.work = work
     self.options = options
-    work = folder.appendingPathComponent("fold", isDirectory: true)
     try FoldFile.makeFolder(work)
-    let snapshot = try Snapshot.read(in: folder)
+    let snapshot = try files.snapshot()
     former = snapshot?.generation == generation ? snapshot : nil
     let start = former?.place ?? Cursor.start(generation: generation).mark
     let fresh = FoldCheckpoint(
@@ -219,8 +232,7 @@ package final class SnapshotFold {
     }
     if let output = checkpoint.output, !output.isWhole { try writeFiles(output) }
     let snapshot = try named()
-    try snapshot.write(in: folder)
-    try sweepFiles(of: snapshot)
+    try files.publish(snapshot)
     try? FileManager.default.removeItem(at: work)
     return snapshot
   }
@@ -237,8 +249,8 @@ package final class SnapshotFold {
       for layer in isBase ? [former.base, former.delta] : [former.delta] {
         guard let layer else { continue }
         cursors.append(
-          try LayerCursor(layer, of: former, tables: tables, from: start) { [folder] in
-            try Snapshot.bytes(of: $0, in: folder)
+          try LayerCursor(layer, of: former, tables: tables, from: start) { [files] in
+            try files.bytes(of: $0)
           })
       }
     }
@@ -253,7 +265,7 @@ package final class SnapshotFold {
       zone: zone, place: through, generation: checkpoint.generation, isBase: output.isBase,
       firstBorn: output.isBase ? 1 : former?.base.nextObject ?? 1, nextObject: nextObject,
       namesFrom: options.namesForgotten(newest: newestTime), tables: tables, options: options,
-      folder: folder)
+      files: files)
     try writer.write(merge, from: output.key, output) { output in
       checkpoint.output = output
       try checkpoint.write(in: work)
@@ -269,15 +281,5 @@ package final class SnapshotFold {
       zoneID: zone, generation: checkpoint.generation, newestTime: newestTime,
       base: isBase ? layer : former?.base ?? layer, delta: isBase ? nil : layer,
       former: former?.files.map(\.name) ?? [])
-  }
-
-  /// Removes files that neither the snapshot nor the one before it names.
-  private func sweepFiles(of snapshot: Snapshot) throws {
-    let named = Set(snapshot.files.map(\.name) + snapshot.former)
-    for name in try FoldFile.names(in: folder) where name.hasSuffix(".segment") {
-      if !named.contains(String(name.dropLast(".segment".count))) {
-        try FoldFile.remove(folder.appendingPathComponent(name))
-      }
-    }
   }
 }

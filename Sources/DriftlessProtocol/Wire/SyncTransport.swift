@@ -99,7 +99,6 @@ extension ProtocolError {
   /// The zone's server does not tell digests of what the log comes to.
   public static let noDigests = ProtocolError(
     .unsupported, "The server has nothing that a store can be compared with",
-    suggestion:
-      "Compare with another replica: syncctl digest. Its operator can update the server; one on PostgreSQL adds up no logs."
+    suggestion: "Compare with another replica: syncctl digest. Its operator can update the server."
   )
 }

@@ -5,12 +5,14 @@
   /// What an operator does to zones and tokens of a PostgreSQL database, while nodes serve it or not.
   package struct PostgresAdministration: ZoneAdministration {
     let connection: PostgresConnection
+    private let text: String
 
     /// Opens the database, and makes the server's tables where it has none.
     ///
     /// - Parameter text: a connection string of libpq.
     /// - Throws: `ServerError` (`.refusedStart`).
     package init(database text: String, limits: ServerLimits = .init()) throws {
+      self.text = text
       connection = try ServerError.starting {
         let connection = try PostgresConnection(serving: text, limits: limits)
         try PostgresSchema.apply(to: connection)
@@ -35,8 +37,22 @@
 
     package func zones() throws -> [ZoneRecord] { try told { try connection.zones() } }
 
-    /// None: logs are not added up in this database.
-    package func snapshot(of zone: ZoneRecord) throws -> Snapshot? { nil }
+    package func snapshot(of zone: ZoneRecord) throws -> Snapshot? {
+      try told { try PostgresSnapshots.snapshot(of: zone, on: connection) }
+    }
+
+    package func foldZone(_ name: String) throws -> Snapshot {
+      let zone = try told { try existing(name) }
+      let logs = PostgresLogs(text, limits: .init())
+      defer { logs.close() }
+      return try told {
+        try logs.sweep()
+        return try logs.fold(zone, options: FoldOptions()) { place in
+          let request = PageRequest(after: place, bytesMax: 4 << 20, entriesMax: 1_000)
+          return try logs.entries(of: zone, request)
+        }
+      }
+    }
 
     package func createZone(_ name: String) throws -> ZoneRecord {
       try ZoneName.check(name)
@@ -77,7 +93,7 @@
           """, .integer(zone.id), .uuid(next.generation), .uuid(zone.generation),
           .integer(Int64(clamping: zone.head)), .blob(zone.chain.bytes), .text(intent.rawValue),
           .blob(next.chain.bytes), .blob(next.replacements.bytes))
-        for table in PostgresSchema.tablesOfLog {
+        for table in PostgresSchema.tablesOfSnapshot + PostgresSchema.tablesOfLog {
           try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
         }
         try note(.zoneRenewed, zone: name, nil, intent.rawValue)

@@ -12,7 +12,9 @@
   ///                 name may have a character that a text of PostgreSQL may not.
   /// `token`         also what SQLite has in `token_note`.
   /// `staged`        also the digests of a part, and `staging` the generation that its parts are of.
-  /// `sighting`, `operator_token`, `staged`, `staging` and `audit` are made where they are missing, whatever the version.
+  /// `snapshot`, `segment`, `folding`  what zones' logs come to (`PostgresSnapshots`).
+  /// `sighting`, `operator_token`, `staged`, `staging`, `audit` and those three are made where they are missing, whatever the
+  /// version.
   enum PostgresSchema {
     static let version: Int64 = 1
 
@@ -93,6 +95,10 @@
       "sighting", "staging", "staged",
     ]
 
+    /// Those that hold what a zone's log comes to, in the order in which they are emptied: a fold that goes on waits at the
+    /// first, and finds that it has the zone no more.
+    static let tablesOfSnapshot = ["folding", "snapshot", "segment"]
+
     /// Makes the tables in a new database; refuses one of another version.
     ///
     /// - Throws: `ServerError` (`.refusedStart`), `PostgresError`.
@@ -126,7 +132,7 @@
     }
 
     private static let laterTables = [
-      "sighting", "operator_token", "staged", "staging", "audit",
+      "sighting", "operator_token", "staged", "staging", "audit", "folding", "snapshot", "segment",
     ]
 
     /// Those that a database of this version may not have yet: programs of before know nothing of them.
@@ -146,6 +152,7 @@
           try connection.execute(PostgresOperators.statement)
           try connection.execute(PostgresAudit.statement)
           try PostgresStagedParts.make(on: connection)
+          try PostgresSnapshots.make(on: connection)
           // An index of a log takes as long as that is; a push that has read it would wait for this, and this for the push.
           try connection.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")
           try connection.execute(logIndex)

@@ -62,13 +62,16 @@
         SELECT (SELECT count(*) FROM (SELECT 1 FROM sighting WHERE zone = $1 LIMIT $2) AS few),
           (SELECT min(cursor) FROM (SELECT cursor FROM sighting WHERE zone = $1 LIMIT $2) AS few),
           (SELECT max(seen_ms) FROM (SELECT seen_ms FROM sighting WHERE zone = $1 LIMIT $2) AS few),
-          (SELECT received_ms FROM log WHERE zone = $1 AND sequence = $3)
+          (SELECT received_ms FROM log WHERE zone = $1 AND sequence = $3),
+          (SELECT sequence FROM snapshot WHERE zone = $1 AND generation = $4),
+          (SELECT bytes FROM snapshot WHERE zone = $1 AND generation = $4)
         """, .integer(look.zone.id), .integer(Int64(ZoneLook.replicasMax)),
-        .integer(Int64(clamping: look.zone.head)))
+        .integer(Int64(clamping: look.zone.head)), .uuid(look.zone.generation))
       look.replicas = Int(rows.int64(0, 0))
       if !rows.isNull(0, 1) { look.slowestCursor = rows.uint64(0, 1) }
       if !rows.isNull(0, 2) { look.lastSeenMilliseconds = rows.int64(0, 2) }
       if !rows.isNull(0, 3) { look.lastPushMilliseconds = rows.int64(0, 3) }
+      if !rows.isNull(0, 4) { look.snapshot = (rows.uint64(0, 4), Int(rows.int64(0, 5))) }
     }
 
     package func replicas(of zone: ZoneRecord, countMax: Int) async throws -> [ReplicaReport]? {

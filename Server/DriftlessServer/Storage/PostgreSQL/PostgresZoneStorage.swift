@@ -6,8 +6,7 @@
 
   /// Zones in a PostgreSQL database, which several nodes may serve at one time.
   ///
-  /// A push goes through `PostgresCommits` and `PostgresZoneTables`; `PostgresNews` tells the other nodes. Logs are not added
-  /// up here: a new replica reads them from the beginning.
+  /// A push goes through `PostgresCommits` and `PostgresZoneTables`; `PostgresNews` tells the other nodes.
   package final class PostgresZoneStorage: ZoneStorage {
     let limits: LiveLimits
     package let metrics: ServerMetrics
@@ -20,7 +19,8 @@
     private let commits: PostgresCommits
     let clock: ServerClock
     private let tidings: PostgresNews
-    private let text: String
+    let text: String
+    let folding = Mutex<ZoneFolding?>(nil)
     let logger: Logger
 
     /// Opens the database, and makes its tables where it has none.
@@ -83,7 +83,9 @@
     }
 
     package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
-      try await metrics.pending { try await commits.append(push, to: zone) }
+      let appended = try await metrics.pending { try await commits.append(push, to: zone) }
+      if !appended.isRepeat { folding.withLock { $0 }?.note(zone.name, bytes: push.frame.count) }
+      return appended
     }
 
     package func refill(
@@ -91,6 +93,8 @@
     ) async throws -> LogMark {
       let place = try await commits.refill(entries, of: zone)
       tidings.publish(zone.generation, head: place.sequence)
+      folding.withLock { $0 }?.note(
+        zone.name, bytes: entries.reduce(0) { $0 + $1.push.frame.count })
       return place
     }
 
@@ -146,19 +150,13 @@
       }
     }
 
-    /// None: logs are not added up in this database.
-    package func snapshot(of zone: ZoneRecord) async throws -> Snapshot? { nil }
-
-    package func segment(
-      _ name: String, of zone: ZoneRecord, first: Int, count: Int
-    ) async throws -> Data? { nil }
-
     package func watch() async { await tidings.run() }
 
     package func take(_ limits: ServerLimits) { self.limits.take(limits) }
 
     package func close() {
       tidings.stop()
+      folding.withLock { $0.take() }?.stop()
       keepLastSightings()
       pool.close()
       reserved.close()

@@ -258,17 +258,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func digests(of zone: ZoneRecord, at place: LogMark) async throws -> ZoneDigests {
     guard let folding = folding.withLock({ $0 }) else { throw ServerError(ProtocolError.noDigests) }
-    guard try await isOwn(place, zone) else { throw ServerError.diverged(at: place.sequence, zone) }
-    if zone.head == 0 {
-      return ZoneDigests(isReady: true, place: place, nextObject: 1, columns: [])
-    }
-    if let made = try folding.digests.take(of: zone, at: place) {
-      if try await isOwn(made.snapshot.place, zone) { return made.digests }
-      // The database was put back to an older copy, and has gone on from there.
-      folding.digests.drop(of: zone)
-    }
-    folding.makeDigests(of: zone.name, at: place)
-    return .awaited(at: place)
+    return try await folding.digests(of: zone, at: place) { try await isOwn($0, zone) }
   }
 
   package func digests(
@@ -291,8 +281,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   /// Begins to add up the logs of zones, now and as they grow.
   package func beginFolding(logger: Logger) throws {
-    let folding = try ZoneFolding(
-      folder: folder, limits: limits, metrics: metrics, logger: logger)
+    let folding = ZoneFolding(
+      try FolderLogs(folder), limits: limits, metrics: metrics, logger: logger)
     self.folding.withLock { $0 = folding }
     folding.begin()
   }

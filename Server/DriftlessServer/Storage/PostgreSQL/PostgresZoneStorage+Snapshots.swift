@@ -1,0 +1,79 @@
+#if PostgreSQL
+  package import DriftlessProtocol
+  package import Foundation
+  package import Logging
+  import Synchronization
+
+  extension PostgresZoneStorage {
+    /// Begins to add up the logs of zones, now and as they grow.
+    package func beginFolding(logger: Logger) {
+      let folding = ZoneFolding(
+        PostgresLogs(text, limits: limits.current), limits: limits, metrics: metrics,
+        logger: logger)
+      self.folding.withLock { $0 = folding }
+      folding.begin()
+    }
+
+    package func snapshot(of zone: ZoneRecord) async throws -> Snapshot? {
+      try await read { connection in
+        try connection.transaction(.read) {
+          let current = try connection.current(zone)
+          guard current.generation == zone.generation,
+            let snapshot = try PostgresSnapshots.snapshot(of: current, on: connection),
+            // A database that was put back to an older copy has another log.
+            try connection.place(at: snapshot.place.sequence, of: current) == snapshot.place
+          else { return nil }
+          return snapshot
+        }
+      }
+    }
+
+    package func segment(
+      _ name: String, of zone: ZoneRecord, first: Int, count: Int
+    ) async throws -> Data? {
+      try await read {
+        try PostgresSnapshots.piece(of: name, of: zone, first: first, count: count, on: $0)
+      }
+    }
+
+    package func digests(of zone: ZoneRecord, at place: LogMark) async throws -> ZoneDigests {
+      guard let folding = folding.withLock({ $0 }) else {
+        throw ServerError(ProtocolError.noDigests)
+      }
+      return try await folding.digests(of: zone, at: place) { try await isOwn($0, zone) }
+    }
+
+    /// For so long a request waits for digests that another node has told of.
+    private static let digestsMax = Duration.seconds(20)
+
+    package func digests(
+      _ part: DigestPart, of zone: ZoneRecord, at place: LogMark
+    ) async throws -> Data {
+      guard let folding = folding.withLock({ $0 }) else {
+        throw ServerError(ProtocolError.noDigests)
+      }
+      // The digests over all may have come from another node: this one makes them of the same snapshot.
+      let start = ContinuousClock.now
+      if try folding.digests.take(of: zone, at: place) == nil, try await isOwn(place, zone) {
+        folding.makeDigests(of: zone.name, at: place)
+        while try folding.digests.take(of: zone, at: place) == nil {
+          guard ContinuousClock.now - start < Self.digestsMax else {
+            throw ServerError.busy("the digests of the zone are being made")
+          }
+          try await Task.sleep(for: .milliseconds(50))
+        }
+      }
+      return try await folding.digests.answer(part, of: zone, at: place)
+    }
+
+    private func isOwn(_ place: LogMark, _ zone: ZoneRecord) async throws -> Bool {
+      try await read { connection in
+        try connection.transaction(.read) {
+          let current = try connection.current(zone)
+          guard current.generation == zone.generation else { return false }
+          return try connection.place(at: place.sequence, of: current) == place
+        }
+      }
+    }
+  }
+#endif
