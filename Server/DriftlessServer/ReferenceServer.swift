@@ -165,6 +165,7 @@ package struct ReferenceServer: Sendable {
     let gate = Gate(storage: storage, limits: limits, audit: refusals)
     ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: limits, gate: gate)
       .add(to: router)
+    EnrolmentRoutes(storage: storage, limits: limits, gate: gate).add(to: router)
     SnapshotRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate)
       .add(to: router)
     DigestRoutes(storage: storage, metrics: metrics, gate: gate).add(to: router)

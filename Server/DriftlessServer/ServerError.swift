@@ -17,6 +17,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let notFound = Code(name: "not-found", status: 404)
     package static let stale = Code(name: "stale", status: 409)
     package static let generationChanged = Code(name: "generation-changed", status: 409)
+    package static let codeUsed = Code(name: "code-used", status: 409)
     package static let forked = Code(name: "forked", status: 409)
     package static let diverged = Code(name: "diverged", status: 409)
     package static let clockAhead = Code(name: "clock-ahead", status: 409)

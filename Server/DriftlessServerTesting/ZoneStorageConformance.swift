@@ -4,7 +4,9 @@
 ///
 ///     for item in ZoneStorageConformance.cases { try await item.run(StorageUnderTest(open: …, administer: …)) }
 package enum ZoneStorageConformance {
-  package static let cases = AppendCases.all + StaleCases.all + LifeCases.all + SnapshotCases.all
+  package static let cases =
+    AppendCases.all + StaleCases.all + LifeCases.all + SnapshotCases.all
+    + CodeCases.all
 }
 
 /// One rule, and what shows that it holds.

@@ -31,7 +31,8 @@ struct DriftlessServerCommand: AsyncParsableCommand {
       """,
     version: ProgramVersion.line(of: "driftless-server"),
     subcommands: [
-      ServeCommand.self, ZoneCommand.self, TokenCommand.self, OperatorCommand.self,
+      ServeCommand.self, ZoneCommand.self, TokenCommand.self, CodeCommand.self,
+      OperatorCommand.self,
       ReplicaCommand.self,
       CertificateCommand.self, BackupCommand.self, RestoreCommand.self, VerifyCommand.self,
       ClockCommand.self, AuditCommand.self,

@@ -201,14 +201,19 @@ extension CommonOptions {
     try handOutOrRefuse(made, token: made.token)
   }
 
-  /// - Parameter made: what is printed as JSON.
-  func handOutOrRefuse(_ made: some Encodable, token: String) throws {
+  /// - Parameters:
+  ///   - made: what is printed as JSON.
+  ///   - token: what is printed else.
+  ///   - what: what it is called.
+  func handOutOrRefuse(
+    _ made: some Encodable, token: String, named what: String = "token"
+  ) throws {
     do throws(UnwrittenOutput) {
       try handOut(made, token: token)
     } catch {
       // Also where nobody reads: whoever asked has no token.
       throw ServerError(
-        .notHandedOut, "the token could not be printed, and was not made: \(error.message)",
+        .notHandedOut, "the \(what) could not be printed, and was not made: \(error.message)",
         suggestion: "Give standard output a place that takes it, and say the command again.")
     }
   }

@@ -60,7 +60,7 @@ final class CurlTransfer {
   }
 
   private func setHeaders() {
-    append("Authorization: \(request.authorization)")
+    if !request.authorization.isEmpty { append("Authorization: \(request.authorization)") }
     append("User-Agent: driftless")
     append("Accept: application/json, application/vnd.driftless.log")
     if case .post(let data, let contentType) = request.method {

@@ -82,6 +82,27 @@ public final class CurlTransport: ZoneTransport {
     }
   }
 
+  /// Has the server take this transport's token for a code. The token itself is not sent.
+  public func enroll(code: String) async throws {
+    guard let token = ReplicaToken(token) else {
+      throw TransportError(
+        .badConfiguration, "The token is none that was made for a code.",
+        suggestion: "Make one by ReplicaToken.make(), and keep it before the code is sent.")
+    }
+    let request = EnrolmentRequest(code: code, token: token)
+    do {
+      let reply = try await send(
+        .post(try JSONEncoder().encode(request), contentType: "application/json"),
+        path: "/enroll", bodyBytesMax: options.jsonBytesMax, showsToken: false
+      ) { response in
+        try self.answers.decode(EnrolmentReply.self, from: response)
+      }
+      guard reply.token == token.id else { throw ProtocolError.knowsNoCodes }
+    } catch let error as ProtocolError where error.code.rawValue == "not-found" {
+      throw ProtocolError.knowsNoCodes
+    }
+  }
+
   /// Hands a change set to the zone.
   public func push(_ frame: Data) async throws -> PushReply {
     try await send(
@@ -196,10 +217,11 @@ public final class CurlTransport: ZoneTransport {
   /// came and was read.
   private func send<Answer>(
     _ method: HTTPRequest.Method, path: String, bodyBytesMax: Int, waitSeconds: Int = 0,
-    read: (HTTPResponse) throws -> Answer
+    showsToken: Bool = true, read: (HTTPResponse) throws -> Answer
   ) async throws -> Answer {
     let request = HTTPRequest(
-      base: base, path: path, method: method, token: token, bodyBytesMax: bodyBytesMax,
+      base: base, path: path, method: method, token: showsToken ? token : nil,
+      bodyBytesMax: bodyBytesMax,
       waitSeconds: waitSeconds, options: options, phase: phaseBox)
     var attempt = 1
     while true {

@@ -10,12 +10,12 @@ struct HTTPRequest: Sendable {
 
   /// A request under this address, with the digest of its body.
   init(
-    base: String, path: String, method: Method, token: String, bodyBytesMax: Int, waitSeconds: Int,
+    base: String, path: String, method: Method, token: String?, bodyBytesMax: Int, waitSeconds: Int,
     options: TransportOptions, phase: PhaseBox?
   ) {
     url = base + path
     self.method = method
-    authorization = "Bearer \(token)"
+    authorization = token.map { "Bearer \($0)" } ?? ""
     if case .post(let body, _) = method { contentDigest = AnswerCheck.contentDigest(of: body) }
     self.bodyBytesMax = bodyBytesMax
     connectTimeoutMilliseconds = options.connectTimeoutMilliseconds
@@ -27,6 +27,7 @@ struct HTTPRequest: Sendable {
 
   var url: String
   var method: Method
+  /// Empty where nothing is shown.
   var authorization: String
   /// Of the body; empty when there is none.
   var contentDigest = ""

@@ -15,6 +15,8 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let unsupported = Code(rawValue: "unsupported")
     /// No token, or one that the server does not know.
     public static let unauthorized = Code(rawValue: "unauthorized")
+    /// The code for one use stands for another token already.
+    public static let codeUsed = Code(rawValue: "code-used")
     /// The token does not allow this.
     public static let forbidden = Code(rawValue: "forbidden")
     /// The server has no such zone.

@@ -43,6 +43,29 @@ extension SyncEngine {
     }
   }
 
+  /// Makes the store a replica of the engine's zone by a code of the server's operator.
+  ///
+  /// The transport's token is one that the caller made (`ReplicaToken.make()`) and **keeps already**, where its tokens are kept:
+  /// when this throws, or the process ends, the code may be used up, and that token is the one that it stands for. Called again
+  /// with the same token, also after a lost answer, it comes to the same.
+  ///
+  /// ```swift
+  /// let token = ReplicaToken.make()
+  /// try keep(token.text)
+  /// let way = try CurlTransport(server: url, zone: "shop", token: token.text)
+  /// try await SyncEngine(store: store, enrollingThrough: way).enroll(code: code)
+  /// ```
+  ///
+  /// - Parameter code: As the operator gave it; in either case, with or without strokes.
+  /// - Throws: `ProtocolError`: `.codeUsed` where another token was made for the code, `.unauthorized` for one that is wrong,
+  ///   revoked or past its end; `SyncError` where the store is enrolled with another zone, or the engine's way leads to none.
+  public func enroll(code: String) async throws {
+    guard let way = transport.way as? any ZoneTransport else { throw ProtocolError.knowsNoCodes }
+    try checkHome()
+    try await way.enroll(code: code)
+    try await operation {}
+  }
+
   /// Makes the store a replica of the zone that the engine was made for, where it is none: the first operation that the
   /// server answers does. One that was enrolled already is left as it is, in whatever state its zone has come to.
   ///

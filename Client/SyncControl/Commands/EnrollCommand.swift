@@ -1,6 +1,7 @@
 import ArgumentParser
 import Driftless
 import DriftlessHTTP
+import DriftlessProtocol
 import DriftlessSync
 import Foundation
 import SyncDaemon
@@ -12,7 +13,9 @@ struct EnrollCommand: ControlCommand {
       The token comes from --token-file (- for standard input), from the variable SYNCCTL_TOKEN, \
       from beside the store, where that was enrolled before, or from a prompt; never \
       from an argument, where others could see it. It is kept beside the store, readable by its \
-      owner only. Enrolling again with the same zone replaces the token and the server's address, and the \
+      owner only. In place of a token the operator may have given a code for one use: it comes from --code, \
+      --code-file or the variable SYNCCTL_CODE, and this host makes its token itself. What was stopped on the way \
+      goes on when the same command is said again. Enrolling again with the same zone replaces the token and the server's address, and the \
       zone's name where it was renamed.
       A server with a private authority needs --ca once: every later command and syncd take the \
       certificates that are kept beside the store then.
@@ -35,6 +38,12 @@ struct EnrollCommand: ControlCommand {
     name: .long, help: "A file that holds the token alone, or - for standard input.",
     completion: .file())
   var tokenFile: String?
+  @Option(name: .long, help: "A code for one use, in place of a token: ABCDE-FGHJK-MNPQR-STVWX.")
+  var code: String?
+  @Option(
+    name: .long, help: "A file that holds the code alone, or - for standard input.",
+    completion: .file())
+  var codeFile: String?
   @Option(
     name: .long,
     help: """
@@ -63,6 +72,11 @@ struct EnrollCommand: ControlCommand {
   var anew = false
   @OptionGroup var output: OutputOptions
 
+  func validate() throws {
+    guard [tokenFile, code, codeFile].compactMap(\.self).count > 1 else { return }
+    throw ValidationError("Give one of --token-file, --code and --code-file.")
+  }
+
   enum OnDiverged: String, ExpressibleByArgument, CaseIterable {
     case automatic, ask
   }
@@ -84,14 +98,19 @@ struct EnrollCommand: ControlCommand {
     // The token of one server is no other's.
     let home = try? SyncEngine.home(of: store)
     let isSame = home.map { $0.server.isSameServer(as: address) } ?? false
-    let token = try TokenSource(file: tokenFile, store: isSame ? target.url : nil).token()
+    let code = tokenFile == nil ? try CodeSource(code: code, file: codeFile).read() : nil
+    let token =
+      try code.map { code in
+        try EnrolmentFile.token(for: code, server: address, zone: zone, store: target.url).text
+      } ?? TokenSource(file: tokenFile, store: isSame ? target.url : nil).token()
     var options = TransportOptions()
     options.allowsPlaintext = allowPlaintext
     if let file = authorities.file { options.certificateAuthorityFile = file.path }
     let transport = try CurlTransport(
       server: address, zone: zone, token: token, options: options)
     let info = try await WaitNotice(output: output).during({ transport.awaited }) {
-      try await transport.zoneInfo()
+      if let code { try await transport.enroll(code: code) }
+      return try await transport.zoneInfo()
     }
     let answered = Date()
     try SyncEngine.checkZone(of: store, named: zone, info)
@@ -101,6 +120,7 @@ struct EnrollCommand: ControlCommand {
       store: store, server: address, zone: zone, info: info, answered: answered,
       anew: anew)
     if withoutRules { try SyncEngine.setSyncsWithoutRules(true, of: store) }
+    if code != nil { try EnrolmentFile.settle(forStore: target.url) }
     if let onDiverged {
       try SyncEngine.setOnDiverged(onDiverged == .ask ? .ask : .automatic, of: store)
     }

@@ -25,6 +25,7 @@ struct UnenrollCommand: ControlCommand {
     let zone = try SyncEngine.status(of: store).zone
     try SyncEngine.unenroll(store: store, leavingUnsent: leaveUnsent)
     try TokenFile.remove(forStore: target.url)
+    EnrolmentFile.remove(forStore: target.url)
     try AuthorityFile.remove(forStore: target.url)
     try output.put(
       Report(store: target.url.path, zone: zone),

@@ -70,7 +70,7 @@ extension Failure {
   private init(protocol error: ProtocolError) {
     let status: ExitStatus =
       switch error.code {
-      case .unauthorized, .forbidden: .notAllowed
+      case .unauthorized, .forbidden, .codeUsed: .notAllowed
       case .busy, .stale, .diskFull, .clockAhead, .damaged: .tryAgain
       case .malformed, .unsupported, .tooLarge: .badData
       default: .failed

@@ -15,6 +15,13 @@ package enum TokenFile {
   ///
   /// - Throws: `Failure` when the file is missing, others may read it, or it holds no token.
   package static func read(_ url: URL) throws(Failure) -> String {
+    try token(in: text(of: url), from: url.path)
+  }
+
+  /// What a file has that is for its owner alone.
+  ///
+  /// - Throws: `Failure` when the file is missing, or others may read it.
+  package static func text(of url: URL) throws(Failure) -> String {
     // A pipe would be waited for without end.
     let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
@@ -42,7 +49,7 @@ package enum TokenFile {
         "\(url.path) can be read by others (mode \(String(information.st_mode & 0o777, radix: 8))).",
         suggestion: "chmod 600 \(url.path.shellWord)")
     }
-    return try token(in: readAll(descriptor), from: url.path)
+    return readAll(descriptor)
   }
 
   /// Keeps a token: a new file with mode 0600, moved into place, so that no half token is ever

@@ -51,6 +51,26 @@ struct Gate: Sendable {
     _ = try await admission(token, zone: name, verb: verb)
   }
 
+  /// What somebody hears who shows a code that opens nothing, as one who shows a wrong token.
+  ///
+  /// - Parameter isUsed: whether it is a code for which another token was made. Who knows that one is no stranger, and hears that
+  ///   somebody was before them; all others hear one answer.
+  func refuseCode(from address: String, isUsed: Bool = false) -> ServerError {
+    audit.note(from: address, to: "a zone, by a code")
+    if let seconds = refusals.secondsToWait(of: address) {
+      return ServerError.tooOften("this address", retryAfterSeconds: seconds)
+    }
+    return isUsed
+      ? ServerError(
+        .codeUsed, "the code was used for another token",
+        suggestion: "If that was not you, tell the operator, who sees by which token "
+          + "(driftless-server code list) and can revoke it. Ask for another code.")
+      : ServerError(
+        .unauthorized, "the code is wrong, revoked or past its end, or is not for this zone",
+        suggestion: "Check it and the zone's name, or ask the operator for another: "
+          + "driftless-server code create ZONE")
+  }
+
   private static var unauthorized: ServerError {
     ServerError(
       .unauthorized, "the token is missing, wrong, revoked or past its end",

@@ -13,14 +13,16 @@ final class RequestBodyReader: Sendable {
 
   /// Reads a request's body and hands it to `use`; its bytes count as held until that returns.
   ///
+  /// - Parameter bytesMax: the most bytes that it may have, where that is less than the limit.
   /// - Throws: `ServerError`: `.tooLarge`, `.busy`, `.malformed` (too slow), `.damaged` (cut off), which end the
   ///   connection, because what is left of the body is not worth reading; `.damaged` for a body that was changed on its
   ///   way.
   func withBody<Result>(
-    of request: Request, _ use: (Data) async throws -> Result
+    of request: Request, bytesMax: Int = .max, _ use: (Data) async throws -> Result
   ) async throws -> Result {
+    let most = min(bytesMax, limits.bodyBytesMax)
     if let text = request.headers[.contentLength] {
-      guard let length = Int(text), length <= limits.bodyBytesMax else { throw tooLarge }
+      guard let length = Int(text), length <= most else { throw tooLarge(most) }
     }
     var held = 0
     defer { bytesHeld.withLock { $0 -= held } }
@@ -28,7 +30,7 @@ final class RequestBodyReader: Sendable {
     let start = ContinuousClock.now
     var chunks = request.body.makeAsyncIterator()
     while let chunk = try await Self.next(&chunks) {
-      guard body.count + chunk.readableBytes <= limits.bodyBytesMax else { throw tooLarge }
+      guard body.count + chunk.readableBytes <= most else { throw tooLarge(most) }
       // By what has come so far: a long body over a slow line is none that hangs.
       let seconds = limits.bodySeconds + body.count / max(1, limits.bodyBytesPerSecondMin)
       guard ContinuousClock.now < start + .seconds(seconds) else {
@@ -92,9 +94,9 @@ final class RequestBodyReader: Sendable {
     }
   }
 
-  private var tooLarge: ServerError {
+  private func tooLarge(_ most: Int) -> ServerError {
     ServerError(
-      .tooLarge, "the body is larger than \(limits.bodyBytesMax) bytes",
+      .tooLarge, "the body is larger than \(most) bytes",
       suggestion: "Push fewer changes at a time."
     ).closing()
   }

@@ -77,6 +77,22 @@ package protocol ZoneAdministration {
   /// - Throws: `ServerError` (`.notFound`).
   func revokeToken(id: String) throws
 
+  /// The codes for one use, those too that were used, revoked or ended in the last 30 days.
+  func codes() throws -> [CodeRecord]
+
+  /// Makes a code for one use. Its text is known only now: the database keeps a hash of it.
+  ///
+  /// - Parameter handOut: gives it to whoever asked, once it is one. Where this throws, it is revoked.
+  /// - Throws: `ServerError` (`.noZone`, `.badName`), and what `handOut` throws.
+  @discardableResult func createCode(
+    _ request: CodeRequest, handOut: (CodeRecord, String) throws -> Void
+  ) throws -> CodeRecord
+
+  /// Makes a code worthless that was not used.
+  ///
+  /// - Throws: `ServerError` (`.notFound`).
+  func revokeCode(id: String) throws
+
   /// How the server's time stands beside this host's clock, which servers by these limits go by.
   func clock(at host: Int64, limits: ServerLimits) throws -> ClockReport
 
@@ -128,6 +144,14 @@ extension ServerError {
       .notHandedOut,
       "the token \(id) could not be printed, and could not be taken back either: \(error)",
       suggestion: "Nobody has it. Take it back: driftless-server token revoke \(id)")
+  }
+
+  /// An operator's token that nobody has, and that could not be taken back.
+  static func unheldOperator(_ id: String, _ error: any Error) -> ServerError {
+    ServerError(
+      .notHandedOut,
+      "the token \(id) could not be printed, and could not be taken back either: \(error)",
+      suggestion: "Nobody has it. Take it back: driftless-server operator revoke \(id)")
   }
 
   static func noSuchToken(_ id: String) -> ServerError {

@@ -18,6 +18,10 @@ package protocol ZoneStorage: Sendable {
   /// The token of that ID, revoked or not; nil when there is none.
   func token(id: String) async throws -> TokenRecord?
 
+  /// Makes the token for which a code stands, or finds that it did so before. One code makes one token, however many ask at
+  /// one time.
+  func use(_ use: CodeUse) async throws -> CodeUse.Outcome
+
   /// Takes note that a replica was there, for the operator.
   ///
   /// - Parameters:

@@ -33,7 +33,8 @@ package enum StoreSideFile {
   /// Refuses to make a store under a name that is the one of another store's side file: that store would remove it.
   static func checkName(of url: URL) throws {
     guard !FileManager.default.fileExists(atPath: url.path),
-      let suffix = (suffixes + StorePath.suffixes + ["-driftless-token", "-driftless-keys"])
+      let suffix =
+        (suffixes + StorePath.suffixes + ["-driftless-token", "-driftless-keys", "-driftless-code"])
         .first(where: { url.path.hasSuffix($0) })
     else { return }
     throw StoreError(

@@ -6,7 +6,7 @@
 /// | 401 | unauthorized |
 /// | 403 | forbidden |
 /// | 404 | no-zone, no-snapshot, not-staged |
-/// | 409 | stale, generation-changed, diverged, forked, clock-ahead |
+/// | 409 | stale, generation-changed, diverged, forked, clock-ahead, code-used |
 /// | 413 | too-large |
 /// | 429, 503 | busy (with Retry-After) |
 /// | 507 | disk-full |
@@ -61,7 +61,7 @@ public struct WireError: Hashable, Sendable, Codable {
     case .unauthorized: 401
     case .forbidden: 403
     case .noZone, .noSnapshot, .notStaged: 404
-    case .stale, .generationChanged, .diverged, .forked, .clockAhead: 409
+    case .stale, .generationChanged, .diverged, .forked, .clockAhead, .codeUsed: 409
     case .tooLarge: 413
     case .busy: 503
     case .diskFull: 507

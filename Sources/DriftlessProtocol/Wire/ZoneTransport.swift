@@ -9,10 +9,30 @@ public protocol ZoneTransport: SyncTransport {
   /// The zone's name.
   var zone: String { get }
 
+  /// Has the server take this way's token, which the caller made itself (``ReplicaToken``) and has kept, for a code of its
+  /// operator. Again with the same token it comes to the same.
+  ///
+  /// - Parameter code: As the operator gave it.
+  /// - Throws: `ProtocolError`: `.codeUsed` where the code stands for another token, `.unauthorized` where it stands for none, or
+  ///   for none any more, `.unsupported` where this way or the server knows no codes.
+  func enroll(code: String) async throws
+
   /// Whether requests by another one would get the same answers: the same zone, asked with the same token in the same manner.
   ///
   /// - Parameter other: A way to some zone.
   func isInterchangeable(with other: any ZoneTransport) -> Bool
+}
+
+extension ZoneTransport {
+  /// It knows no codes.
+  public func enroll(code: String) async throws { throw ProtocolError.knowsNoCodes }
+}
+
+extension ProtocolError {
+  /// The server takes no codes for one use.
+  public static let knowsNoCodes = ProtocolError(
+    .unsupported, "The server takes no codes",
+    suggestion: "Ask its operator for a token (driftless-server token create), or to update it.")
 }
 
 extension ZoneTransport where Self: AnyObject {

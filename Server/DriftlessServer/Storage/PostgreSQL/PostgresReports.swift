@@ -41,7 +41,9 @@
     package func deleteZone(_ name: String) throws {
       try write {
         let zone = try existing(name, locks: true)
-        for table in PostgresSchema.tablesOfSnapshot + PostgresSchema.tablesOfLog + ["token"] {
+        for table in PostgresSchema.tablesOfSnapshot + PostgresSchema.tablesOfLog
+          + ["token", "enrolment_code"]
+        {
           try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
         }
         try connection.run("DELETE FROM zone WHERE id = $1", .integer(zone.id))

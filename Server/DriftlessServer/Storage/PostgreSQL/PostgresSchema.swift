@@ -13,7 +13,7 @@
   /// `token`         also what SQLite has in `token_note`.
   /// `staged`        also the digests of a part, and `staging` the generation that its parts are of.
   /// `snapshot`, `segment`, `folding`  what zones' logs come to (`PostgresSnapshots`).
-  /// `sighting`, `operator_token`, `staged`, `staging`, `audit` and those three are made where they are missing, whatever the
+  /// `sighting`, `operator_token`, `staged`, `staging`, `audit`, `enrolment_code` and those three are made where they are missing, whatever the
   /// version.
   enum PostgresSchema {
     static let version: Int64 = 1
@@ -133,6 +133,7 @@
 
     private static let laterTables = [
       "sighting", "operator_token", "staged", "staging", "audit", "folding", "snapshot", "segment",
+      "enrolment_code",
     ]
 
     /// Those that a database of this version may not have yet: programs of before know nothing of them.
@@ -153,6 +154,7 @@
           try connection.execute(PostgresAudit.statement)
           try PostgresStagedParts.make(on: connection)
           try PostgresSnapshots.make(on: connection)
+          try connection.execute(PostgresCodes.statement)
           // An index of a log takes as long as that is; a push that has read it would wait for this, and this for the push.
           try connection.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")
           try connection.execute(logIndex)

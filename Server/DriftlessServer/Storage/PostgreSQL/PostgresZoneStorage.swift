@@ -84,7 +84,11 @@
 
     package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
       let appended = try await metrics.pending { try await commits.append(push, to: zone) }
-      if !appended.isRepeat { folding.withLock { $0 }?.note(zone.name, bytes: push.frame.count) }
+      if !appended.isRepeat {
+        // The parts before the last were large.
+        let bytes = push.part == nil ? push.frame.count : limits.foldLogBytesMin
+        folding.withLock { $0 }?.note(zone.name, bytes: bytes)
+      }
       return appended
     }
 

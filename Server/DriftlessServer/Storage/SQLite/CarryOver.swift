@@ -47,6 +47,7 @@ struct CarryOver {
       try carryOver.make(restored)
       try carryOver.carryTokens()
       try carryOver.carryOperators()
+      try EnrolmentCodes.dropAll(on: connection)
       try carryOver.carryAudit(backup)
       return carryOver.outcome
     }

@@ -28,13 +28,14 @@ import DriftlessSQLite
 ///               and the constraint.
 /// `key_rule`    constraints of unique keys: a JSON list of the entity and its properties.
 /// `property`    names of properties, so that the index holds small numbers.
-/// `clock`       one row: the last time that the server gave. Programs of before know nothing of it, nor of the next three.
+/// `clock`       one row: the last time that the server gave. Programs of before know nothing of it, nor of the next ones.
 /// `token_note`  one row a token that has a name or an end.
 /// `sighting`    one row a replica: when it was last seen, its cursor, and the ID of its token.
 /// `staged`      one row a part of a push whose last one has not come; `staging` one row a replica that has such: when the last
 ///               of them came.
 /// `audit`       one row a line of the record of who did what (`AuditLog`).
 /// `operator_token`  one row an operator's token: SHA-256 of the secret, its name, when it ends, when revoked.
+/// `enrolment_code`  one row a code for one use: SHA-256 of its text, what its token is to be, when it ends, and which token was made.
 enum ServerSchema {
   static let version: Int64 = 4
   /// The versions that `apply` brings to the present one.
@@ -109,6 +110,7 @@ enum ServerSchema {
   /// Those that a file of this version may not have yet.
   static let laterTables = [
     "clock", "token_note", "sighting", "operator_token", "staged", "staging", "audit",
+    "enrolment_code",
   ]
 
   /// Tables that a database does not have, as far as it may not be without them.
@@ -187,7 +189,8 @@ enum ServerSchema {
       // Programs of before open a file that has it.
       for statement in [
         GivenTimes.statement, TokenNotes.statement, Sightings.statement, OperatorTokens.statement,
-        StagedParts.statement, AuditLog.statement, "DROP INDEX IF EXISTS log_replica", logIndex,
+        StagedParts.statement, AuditLog.statement, EnrolmentCodes.statement,
+        "DROP INDEX IF EXISTS log_replica", logIndex,
       ] {
         try connection.execute(statement)
       }

@@ -36,6 +36,7 @@ extension SQLiteConnection {
   func delete(_ zone: ZoneRecord) throws {
     try empty(zone)
     try run("DELETE FROM token WHERE zone = ?", .integer(zone.id))
+    try EnrolmentCodes.drop(of: zone.id, on: self)
     try TokenNotes.forgetOthers(on: self)
     try run("DELETE FROM zone WHERE id = ?", .integer(zone.id))
   }
