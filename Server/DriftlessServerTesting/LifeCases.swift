@@ -7,6 +7,8 @@ enum LifeCases {
   static let all = [
     StorageCase("A renewed zone has an empty log, its parent's place, and the intent", renewed),
     StorageCase("A token is what it was made as, until it is revoked", tokens),
+    StorageCase(
+      "What is handed out is a token by then, and is none where nobody takes it", handedOut),
     StorageCase("Zones and tokens are refused by what is wrong with their names", names),
     StorageCase("Two openings of one storage give one dense log", twoOpenings),
     StorageCase("Many zones at one time do not wait for each other for good", manyZones),
@@ -48,6 +50,54 @@ enum LifeCases {
       // Replicas, numbers and identities begin anew.
       replica = TestReplica()
       zone = after
+    }
+  }
+
+  private struct Away: Error {}
+
+  private static func handedOut(kind: StorageUnderTest) async throws {
+    let test = try await StorageWorld(kind)
+    func valid() throws -> [String] {
+      var valid: [String] = []
+      try kind.administer { administration in
+        valid += try administration.tokens().filter { $0.revokedMilliseconds == nil }.map(\.id)
+        valid += try administration.operators().filter { $0.revokedMilliseconds == nil }.map(\.id)
+      }
+      return valid
+    }
+    try kind.administer { administration in
+      let name = test.name
+      let old = try administration.createToken(
+        zone: name, verbs: .read, label: nil, expiresMilliseconds: nil
+      ) { try expect(try valid().contains($0.id)) }
+      for (what, make) in [
+        (
+          "rotated",
+          {
+            try administration.rotateToken(
+              id: old.id, grace: 0, expiresMilliseconds: nil, handOut: $0)
+          }
+        ),
+        (
+          "operator",
+          {
+            try administration.createOperator(
+              name: name, expiresMilliseconds: nil, handOut: $0)
+          }
+        ),
+      ] as [(String, ((AccessToken) throws -> Void) throws -> AccessToken)] {
+        var offered = ""
+        do {
+          _ = try make {
+            offered = $0.id
+            try expect(try valid().contains($0.id), "\(what): it is printed, and no token")
+            throw Away()
+          }
+          throw ConformanceFailure("\(what): nobody took it")
+        } catch is Away {}
+        try expect(try !valid().contains(offered), "\(what): nobody has it")
+        try expect(try valid().contains(old.id), what)
+      }
     }
   }
 

@@ -162,6 +162,25 @@ struct AuditTests {
     }
   }
 
+  @Test("A backup's record is told where another server was begun, beside that one's own")
+  func restoredElsewhere() async throws {
+    let world = try await BackupWorld()
+    let directory = try TemporaryDirectory()
+    let folder = try DataFolder(directory.file("other"))
+    let administration = try Administration(folder: folder)
+    _ = try administration.createOperator(name: "ada")
+    administration.close()
+    for _ in 0..<2 {
+      _ = try world.backup.restore(to: folder, .init(deletedZones: .restore))
+    }
+    let other = try Administration(folder: folder)
+    defer { other.close() }
+    let acts = try other.audit(since: 0).map(\.act)
+    #expect(acts.filter { $0 == .tokenCreated }.count == 2, "\(acts)")
+    #expect(acts.filter { $0 == .operatorCreated }.count == 1)
+    #expect(acts.suffix(2) == [.restored, .restored])
+  }
+
   @Test("What was done since a backup is told after it was put back")
   func restored() async throws {
     let world = try await BackupWorld()

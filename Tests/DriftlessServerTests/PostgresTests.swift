@@ -78,6 +78,17 @@
       #expect(try await Self.zone(storage).head == 1)
     }
 
+    private struct NeverHeld: Error {}
+
+    /// Waits until something holds.
+    private func until(_ holds: () throws -> Bool) async throws {
+      let deadline = ContinuousClock.now + .seconds(60)
+      while try !holds() {
+        guard ContinuousClock.now < deadline else { throw NeverHeld() }
+        try await Task.sleep(for: .milliseconds(2))
+      }
+    }
+
     private final class Refusals: Sendable { let count = Atomic(0) }
 
     @Test("Where no connection is free some wait, and further ones are refused as busy")
@@ -102,7 +113,7 @@
       async let first = storage.append(replica.push(1, zone.generation), to: zone)
       let waiting =
         "SELECT count(*) FROM pg_stat_activity WHERE \(blocker) = ANY(pg_blocking_pids(pid))"
-      while try watch.run(waiting).int64(0, 0) == 0 { await Task.yield() }
+      try await until { try watch.run(waiting).int64(0, 0) > 0 }
       // Of three one may wait for it.
       let refused = Refusals()
       let others = (0..<3).map { _ in
@@ -112,7 +123,7 @@
           return code
         }
       }
-      while refused.count.load(ordering: .relaxed) < 2 { await Task.yield() }
+      try await until { refused.count.load(ordering: .relaxed) >= 2 }
       // Whether the server is well is asked by a way of its own.
       #expect(try await storage.generations() == [zone.generation])
       try other.execute("COMMIT")
@@ -283,7 +294,7 @@
           var maker = FrameMaker(try await one.zone())
           let frame = try maker.insert(1)
           async let poll = two.pull(after: 0, "&wait_seconds=50", token: token)
-          while two.server.news.waiting == 0 { await Task.yield() }
+          try await until { two.server.news.waiting > 0 }
           let start = ContinuousClock.now
           #expect(try await one.accepted(frame, token: token).sequence == 1)
           #expect(try await poll.entries.map(\.frame) == [frame])

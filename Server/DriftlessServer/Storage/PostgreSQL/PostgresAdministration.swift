@@ -127,6 +127,12 @@
           expiresMilliseconds.map { .integer($0) } ?? .null)
         try note(.tokenCreated, zone: name, token.id, AuditEvent.detail(verbs, label))
       }
+      try hand(token, handOut)
+      return token
+    }
+
+    /// Hands out a token that is made. Not within its transaction: pushes would wait for a terminal that was stopped.
+    func hand(_ token: AccessToken, _ handOut: (AccessToken) throws -> Void) throws {
       do {
         try handOut(token)
       } catch {
@@ -138,7 +144,6 @@
         } catch { throw ServerError.unheldToken(token.id, error) }
         throw error
       }
-      return token
     }
 
     package func revokeToken(id: String) throws {

@@ -38,7 +38,9 @@
       }
       for record in try OperatorTokens.all(source) {
         try copy.run(
-          "INSERT INTO operator_token VALUES($1, $2, $3, $4, $5, $6)", .text(record.id),
+          // Of those that are there already it is known here whether they were revoked.
+          "INSERT INTO operator_token VALUES($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING",
+          .text(record.id),
           .blob(record.hash), .text(record.name), .integer(record.createdMilliseconds),
           record.expiresMilliseconds.map { .integer($0) } ?? .null,
           record.revokedMilliseconds.map { .integer($0) } ?? .null)
@@ -68,7 +70,6 @@
     private var replicas: [Int64: Int64] = [0: 0]
     private var names: [UInt64: String] = [:]
     private let properties = PropertyNames()
-    private var rules: [UInt64: Int64] = [:]
 
     init(
       of row: PostgresZoneRow, as id: Int64, _ source: PostgresConnection, _ copy: SQLiteConnection
@@ -209,18 +210,20 @@
       }
     }
 
-    private mutating func writeClaims() throws {
-      let rows = try source.run(
-        "SELECT hash, object, rule FROM claim WHERE zone = $1", .integer(zone.id))
-      for row in 0..<rows.count {
+    private func writeClaims() throws {
+      var rules: [UInt64: Int64] = [:]
+      try page("SELECT hash, object, rule FROM claim", by: "hash", from: .blob(Data())) {
+        rows, row in
+        let number = rows.uint64(row, 2)
+        let rule = try rules[number] ?? rule(number)
+        rules[number] = rule
         try copy.run(
           "INSERT INTO claim VALUES(?, ?, ?, ?)", .integer(id), .blob(rows.data(row, 0)),
-          .integer(rows.int64(row, 1)), .integer(try rule(rows.uint64(row, 2))))
+          .integer(rows.int64(row, 1)), .integer(rule))
       }
     }
 
-    private mutating func rule(_ number: UInt64) throws -> Int64 {
-      if let rule = rules[number] { return rule }
+    private func rule(_ number: UInt64) throws -> Int64 {
       guard let text = names[number] else {
         throw PostgresCopy.damaged("zone \(zone.name) has no name of the number \(number)")
       }
@@ -229,7 +232,6 @@
         case .integer(let rule)? = try copy.scalar(
           "SELECT id FROM key_rule WHERE name = ?", .text(text))
       else { throw PostgresCopy.damaged("a constraint has no text") }
-      rules[number] = rule
       return rule
     }
   }

@@ -43,9 +43,8 @@
     ) throws -> AccessToken {
       try TokenNotes.check(name)
       let token = AccessToken.mint()
-      try handOut(token)
       let now = try serverMilliseconds()
-      return try write {
+      try write {
         try connection.run(
           """
           INSERT INTO operator_token(id, hash, name, created_ms, expires_ms)
@@ -53,8 +52,19 @@
           """, .text(token.id), .blob(token.hash), .text(name), .integer(now),
           expiresMilliseconds.map { .integer($0) } ?? .null)
         try note(.operatorCreated, zone: nil, token.id, name)
-        return token
       }
+      do {
+        try handOut(token)
+      } catch {
+        do {
+          try write {
+            try connection.run("DELETE FROM operator_token WHERE id = $1", .text(token.id))
+            try note(.operatorRevoked, zone: nil, token.id, "nobody was given it")
+          }
+        } catch { throw ServerError.unheldOperator(token.id, error) }
+        throw error
+      }
+      return token
     }
 
     package func revokeOperator(id: String) throws {

@@ -77,11 +77,8 @@
     ) throws -> AccessToken {
       _ = try told { try validToken(id) }
       let token = AccessToken.mint()
-      try handOut(token)
       let now = try serverMilliseconds()
-      return try write {
-        // Of two who rotate or revoke it at once, one comes second.
-        try connection.run("SELECT id FROM token WHERE id = $1 FOR UPDATE", .text(id))
+      try write {
         let old = try validToken(id)
         _ = try existing(old.zoneName, locks: true)
         try connection.run(
@@ -91,6 +88,13 @@
           """, .text(token.id), .blob(token.hash), .integer(old.zoneID),
           .integer(old.verbs.rawValue), .integer(now), old.name.map { .text($0) } ?? .null,
           expiresMilliseconds.map { .integer($0) } ?? .null)
+      }
+      // The old one goes on being one until somebody has the new one.
+      try hand(token, handOut)
+      return try write {
+        // Of two who rotate or revoke it at once, one comes second.
+        try connection.run("SELECT id FROM token WHERE id = $1 FOR UPDATE", .text(id))
+        let old = try validToken(id)
         let end = grace > 0 ? now + grace : now
         try connection.run(
           grace > 0

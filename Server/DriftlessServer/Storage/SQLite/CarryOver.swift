@@ -156,7 +156,12 @@ struct CarryOver {
 
   /// What was done since the backup was done, whatever it came to.
   private func carryAudit(_ backup: URL) throws {
-    if let audit = former.audit { try AuditLog.replace(by: audit, on: connection) }
+    if let audit = former.audit {
+      // Of the server that the backup is of, or of another that was begun here.
+      let known = Set(audit)
+      let before = try AuditLog.events(since: 0, on: connection).filter { !known.contains($0) }
+      try AuditLog.replace(by: before + audit, on: connection)
+    }
     let now = max(former.given, Administration.hostMilliseconds)
     try AuditLog.add(
       AuditEvent(.restored, subject: backup.lastPathComponent, at: now), on: connection)

@@ -60,16 +60,26 @@ extension Administration {
   ) throws -> AccessToken {
     try TokenNotes.check(name)
     let token = AccessToken.mint()
-    try handOut(token)
-    return try write {
+    try write {
       try OperatorTokens.insert(
         OperatorRecord(
           id: token.id, hash: token.hash, name: name,
           createdMilliseconds: try serverMilliseconds(), expiresMilliseconds: expiresMilliseconds,
           revokedMilliseconds: nil), connection)
       try note(.operatorCreated, zone: nil, token.id, name)
-      return token
     }
+    do {
+      try handOut(token)
+    } catch {
+      do {
+        try write {
+          try connection.run("DELETE FROM operator_token WHERE id = ?", .text(token.id))
+          try note(.operatorRevoked, zone: nil, token.id, "nobody was given it")
+        }
+      } catch { throw ServerError.unheldOperator(token.id, error) }
+      throw error
+    }
+    return token
   }
 
   package func revokeOperator(id: String) throws {

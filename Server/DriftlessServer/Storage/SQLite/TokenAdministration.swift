@@ -14,8 +14,8 @@ extension Administration {
   /// - Parameters:
   ///   - label: what the operator calls it.
   ///   - expiresMilliseconds: when it ends, by the server's time; nil for never.
-  ///   - handOut: gives it to whoever asked, before it is one. Where this throws, and where the process ends
-  ///     meanwhile, there is no token: one that nobody has could not be told from a lost one.
+  ///   - handOut: gives it to whoever asked, once it is one. Where this throws, it is taken back: one that nobody has could not
+  ///     be told from a lost one.
   /// - Throws: `ServerError` (`.noZone`, `.badName`), and what `handOut` throws.
   @discardableResult package func createToken(
     zone name: String, verbs: Verbs, label: String? = nil, expiresMilliseconds: Int64? = nil,
