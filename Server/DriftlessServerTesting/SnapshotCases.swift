@@ -1,4 +1,4 @@
-import DriftlessProtocol
+package import DriftlessProtocol
 package import DriftlessServer
 import Foundation
 import Logging
@@ -100,9 +100,11 @@ enum SnapshotCases {
     defer { test.storage.close() }
     try test.storage.beginFolding(logger: Logger(label: "folding"))
     var boxes = BoxReplica(try await test.zone())
+    let deadline = ContinuousClock.now + .seconds(120)
     for round in 1...3 {
       let zone = try await test.zone()
       while try await test.storage.snapshot(of: zone).map({ $0.place.sequence < round }) ?? true {
+        try expect(ContinuousClock.now < deadline, "nobody folds")
         _ = try await test.storage.append(boxes.insert(100), to: zone)
       }
     }
@@ -124,11 +126,7 @@ enum SnapshotCases {
     let nowhere = LogMark(sequence: 1, chain: places[2].chain)
     let refused = try await code { _ = try await storage.digests(of: zone, at: nowhere) }
     try expect(refused == .diverged)
-    var told = try await storage.digests(of: zone, at: places[2])
-    while !told.isReady {
-      try await Task.sleep(for: .milliseconds(5))
-      told = try await storage.digests(of: zone, at: places[2])
-    }
+    let told = try await storage.madeDigests(of: zone, at: places[2])
     try expect(told.place == places[2] && told.nextObject == 7)
     try expect(told.columns.map(\.property).sorted() == ["", "title"])
     let ranges = try await storage.digests(
@@ -142,6 +140,19 @@ enum SnapshotCases {
       _ = try await storage.digests(.objects(1..<4), of: zone, at: places[1])
     }
     try expect(gone == .noSnapshot)
+  }
+}
+
+extension ZoneStorage {
+  /// Digests of a place, once they are made.
+  package func madeDigests(of zone: ZoneRecord, at place: LogMark) async throws -> ZoneDigests {
+    let deadline = ContinuousClock.now + .seconds(120)
+    while true {
+      let told = try await digests(of: zone, at: place)
+      if told.isReady { return told }
+      try expect(ContinuousClock.now < deadline, "no digests are made")
+      try await Task.sleep(for: .milliseconds(5))
+    }
   }
 }
 
