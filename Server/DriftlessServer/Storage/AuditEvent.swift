@@ -74,6 +74,8 @@ package enum AuditBounds {
   static let entriesMax: Int64 = 90_000
   /// Lines that are forgotten for their age with each new one.
   static let forgottenAtOnce = 100
+  /// The oldest lines by their order: those that are looked at for their age with each new one.
+  static let lookedAt = 1_000
   /// Lines of refusals beside those: who tries tokens does not push out what others did.
   static let refusalsMax: Int64 = 10_000
   /// Days for which a line is kept.

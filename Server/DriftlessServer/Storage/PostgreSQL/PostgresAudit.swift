@@ -17,12 +17,17 @@
       try connection.run(
         """
         DELETE FROM audit WHERE id IN (
-          SELECT id FROM audit WHERE time_ms < $1 ORDER BY id LIMIT \(AuditBounds.forgottenAtOnce))
+          SELECT id FROM (SELECT id, time_ms FROM audit ORDER BY id LIMIT \(AuditBounds.lookedAt)) AS oldest
+          WHERE time_ms < $1 LIMIT \(AuditBounds.forgottenAtOnce))
         """, .integer(AuditBounds.oldest(at: event.timeMilliseconds)))
       // Refusals, which anybody can make, push out themselves alone.
       let (isRefusal, most) =
         event.act == .refused
         ? ("act = $1", AuditBounds.refusalsMax) : ("act <> $1", AuditBounds.entriesMax)
+      // Of fewer numbers there are fewer lines: there is nothing to count.
+      let numbers = try connection.run(
+        "SELECT (SELECT max(id) FROM audit) - (SELECT min(id) FROM audit)")
+      guard numbers.int64(0, 0) >= most else { return }
       try connection.run(
         """
         DELETE FROM audit WHERE \(isRefusal) AND id <= (

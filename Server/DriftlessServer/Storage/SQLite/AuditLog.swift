@@ -16,12 +16,17 @@ enum AuditLog {
     try connection.run(
       """
       DELETE FROM audit WHERE id IN (
-        SELECT id FROM audit WHERE time_ms < ? ORDER BY id LIMIT \(AuditBounds.forgottenAtOnce))
+        SELECT id FROM (SELECT id, time_ms FROM audit ORDER BY id LIMIT \(AuditBounds.lookedAt)) AS oldest
+        WHERE time_ms < ? LIMIT \(AuditBounds.forgottenAtOnce))
       """, .integer(AuditBounds.oldest(at: event.timeMilliseconds)))
     // Refusals, which anybody can make, push out themselves alone.
     let (isRefusal, most) =
       event.act == .refused
       ? ("act = ?1", AuditBounds.refusalsMax) : ("act <> ?1", AuditBounds.entriesMax)
+    // Of fewer numbers there are fewer lines: there is nothing to count.
+    let numbers = try connection.integer(
+      "SELECT (SELECT max(id) FROM audit) - (SELECT min(id) FROM audit)")
+    guard numbers ?? 0 >= most else { return }
     try connection.run(
       """
       DELETE FROM audit WHERE \(isRefusal) AND id <= (
