@@ -31,6 +31,9 @@ final class ZoneFolding: Sendable {
 
   private struct Stopped: Error {}
 
+  /// When a zone that another was folding is looked at again: its lease has ended by then, if it is dead.
+  private static let lockedSeconds = 40.0
+
   private let state = Mutex(State())
   private let ended = DispatchSemaphore(value: 0)
   private let logs: any FoldedLogs
@@ -131,7 +134,9 @@ final class ZoneFolding: Sendable {
       return
     } catch let error as ServerError where error.code == .locked {
       // An operator's command is at it, or another node; which may be dead, and hold its lease for a while.
-      state.withLock { $0.appended[zone, default: 0] += limits.foldLogBytesMin / 2 }
+      DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + Self.lockedSeconds) {
+        [weak self] in self?.look(at: [zone])
+      }
       return
     } catch {
       // Not with the next push: what is wrong may last.

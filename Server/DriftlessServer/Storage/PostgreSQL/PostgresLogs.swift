@@ -29,7 +29,7 @@
       var (bytes, last) = (0, sequence)
       while true {
         try pause()
-        let (sum, end) = try slot.run { connection in
+        let (sum, end) = try slot.patiently { connection in
           let rows = try connection.run(
             """
             SELECT coalesce(sum(size), 0)::bigint, max(sequence) FROM (
@@ -45,13 +45,13 @@
     }
 
     func entries(of zone: ZoneRecord, _ request: PageRequest) throws -> [LogEntry] {
-      try slot.run { connection in
+      try slot.patiently { connection in
         try connection.transaction(.read) { try connection.page(of: zone, request).entries }
       }
     }
 
     func isOwn(_ place: LogMark, _ zone: ZoneRecord) throws -> Bool {
-      try slot.run { connection in
+      try slot.patiently { connection in
         try connection.transaction(.read) {
           let rows = try connection.run(
             PostgresZoneRow.select + " WHERE id = $1 AND generation = $2", .integer(zone.id),
@@ -64,7 +64,7 @@
     }
 
     func snapshot(of zone: ZoneRecord) throws -> Snapshot? {
-      try slot.run { try PostgresSnapshots.snapshot(of: zone, on: $0) }
+      try slot.patiently { try PostgresSnapshots.snapshot(of: zone, on: $0) }
     }
 
     func bytes(of file: Snapshot.File, of zone: ZoneRecord) throws -> Data {
@@ -78,11 +78,13 @@
       do {
         let fold = try PostgresFold(zone, slot)
         defer { fold.release() }
+        // What a fold left that was killed, or lost its lease.
+        try fold.removeFiles(butOf: fold.snapshot())
         do {
           return try run(fold, zone, options, page)
         } catch let error as ProtocolError where error.code == .damaged {
           // A file is not as it was written. The log has all of it.
-          try forget(zone)
+          try fold.forget()
           return try run(fold, zone, options, page)
         } catch let error as PostgresError where error.isFull {
           // The log needs the room more.
@@ -102,7 +104,7 @@
     ) throws -> Snapshot {
       if let former = try fold.snapshot(), try !isOwn(former.place, zone) {
         // The database was put back to an older copy and has gone on from there.
-        try forget(zone)
+        try fold.forget()
       }
       let scratch = try FoldScratch()
       defer { scratch.remove() }
@@ -126,7 +128,8 @@
       try slot.run { try PostgresSnapshots.forget(zone, on: $0) }
     }
 
-    func sweep() throws { try slot.run { try PostgresSnapshots.sweep($0) } }
+    /// What cannot be removed now is another time's: it stands in nobody's way.
+    func sweep() throws { try? slot.run { try PostgresSnapshots.sweep($0) } }
 
     /// Of the host: what is under way lies there. What the database has room for it does not say.
     var freeBytes: Int? { FoldScratch.freeBytes }

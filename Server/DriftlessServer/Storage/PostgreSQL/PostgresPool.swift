@@ -151,6 +151,29 @@
       }
     }
 
+    /// Runs `body` on the calling thread, and again where the database is away for a moment: it is begun anew, or another takes
+    /// its place.
+    func patiently<Result: Sendable>(
+      _ body: (PostgresConnection) throws -> Result
+    ) throws -> Result {
+      var tries = 1
+      while true {
+        do {
+          return try run(body)
+        } catch let error as PostgresError where error.isAway && tries < Self.triesMax {
+          Self.pause(after: tries)
+          tries += 1
+        }
+      }
+    }
+
+    private static let triesMax = 7
+
+    /// Waits on the calling thread: a quarter of a second, and twice as long with each try, up to four seconds.
+    static func pause(after tries: Int) {
+      Thread.sleep(forTimeInterval: min(4, 0.25 * Double(1 << min(tries - 1, 4))))
+    }
+
     func close() {
       connection.withLock { slot in
         slot?.close()

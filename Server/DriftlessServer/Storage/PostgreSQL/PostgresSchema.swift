@@ -155,12 +155,24 @@
           try PostgresStagedParts.make(on: connection)
           try PostgresSnapshots.make(on: connection)
           try connection.execute(PostgresCodes.statement)
+          guard try !hasLogIndex(connection) else { return }
           // An index of a log takes as long as that is; a push that has read it would wait for this, and this for the push.
           try connection.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")
           try connection.execute(logIndex)
           try connection.execute("DROP INDEX IF EXISTS log_number")
         }
       }
+    }
+
+    /// Whether the log has the index of this version, and no former one: then nobody has to wait for it.
+    private static func hasLogIndex(_ connection: PostgresConnection) throws -> Bool {
+      let rows = try connection.run(
+        """
+        SELECT indexname FROM pg_indexes WHERE tablename = 'log'
+          AND schemaname = ANY (current_schemas(false))
+        """)
+      let names = Set((0..<rows.count).map { rows.text($0, 0) })
+      return names.contains("log_push") && !names.contains("log_number")
     }
 
     /// Whether the tables are there.

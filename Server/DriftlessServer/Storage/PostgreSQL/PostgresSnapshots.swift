@@ -54,32 +54,65 @@
         """
         SELECT substring(content FROM ($3::bigint)::integer FOR ($4::bigint)::integer) FROM segment
         WHERE zone = $1 AND name = $2
+          AND EXISTS (SELECT 1 FROM snapshot WHERE zone = $1 AND generation = $5)
         """, .integer(zone.id), .text(name), .integer(Int64(first + 1)),
-        .integer(Int64(min(count, Int(Int32.max) - first - 1))))
+        .integer(Int64(min(count, Int(Int32.max) - first - 1))), .uuid(zone.generation))
       return rows.count > 0 ? rows.data(0, 0) : nil
     }
 
     /// The bytes of a file of a snapshot.
     ///
-    /// - Throws: `ProtocolError`: `.noSnapshot` for one that a newer fold has removed meanwhile.
+    /// - Throws: `ProtocolError`: `.damaged` for one that is gone, though the zone's snapshot names it, or that the database
+    ///   cannot read; `ServerError` (`.busy`) for one that a newer fold has removed meanwhile.
     static func bytes(
       of file: Snapshot.File, of zone: ZoneRecord, on connection: PostgresConnection
     ) throws -> Data {
-      let rows = try connection.run(
-        "SELECT content FROM segment WHERE zone = $1 AND name = $2", .integer(zone.id),
-        .text(file.name))
-      guard rows.count > 0 else { throw ProtocolError.noSnapshot }
-      return rows.data(0, 0)
+      func damaged(_ reason: String) -> ProtocolError {
+        ProtocolError(
+          .damaged, "The file \(file.name) of the snapshot \(reason)",
+          suggestion: "Fold the zone anew.")
+      }
+      do {
+        let rows = try connection.run(
+          "SELECT content FROM segment WHERE zone = $1 AND name = $2", .integer(zone.id),
+          .text(file.name))
+        if rows.count > 0 { return rows.data(0, 0) }
+      } catch let error as PostgresError where error.sqlState.hasPrefix("XX") {
+        // The database's own word for a damaged page.
+        throw damaged("cannot be read by the database: \(error.message)")
+      }
+      let present = try snapshot(of: zone, on: connection)
+      guard present?.files.contains(file) == true else {
+        throw ServerError.busy("the zone was added up anew meanwhile")
+      }
+      throw damaged("is gone")
     }
 
+    /// Forgets the snapshot of a generation: another one's is not this zone's to forget.
     static func forget(_ zone: ZoneRecord, on connection: PostgresConnection) throws {
-      try connection.run("DELETE FROM snapshot WHERE zone = $1", .integer(zone.id))
+      try connection.run(
+        "DELETE FROM snapshot WHERE zone = $1 AND generation = $2", .integer(zone.id),
+        .uuid(zone.generation))
     }
 
     /// Removes what is of zones that are no more: a program of before knows nothing of these tables when it deletes one.
     static func sweep(_ connection: PostgresConnection) throws {
-      for table in PostgresSchema.tablesOfSnapshot {
+      for table in PostgresSchema.tablesOfSnapshot where table != "segment" {
         try connection.run("DELETE FROM \(table) WHERE zone NOT IN (SELECT id FROM zone)")
+      }
+      // Files are large: a few at a time, so that no statement runs into its limit.
+      while true {
+        let left = try connection.run(
+          """
+          SELECT zone, name FROM segment WHERE zone NOT IN (SELECT id FROM zone)
+          LIMIT \(PostgresFold.removedAtOnce)
+          """)
+        guard left.count > 0 else { return }
+        for row in 0..<left.count {
+          try connection.run(
+            "DELETE FROM segment WHERE zone = $1 AND name = $2", .integer(left.int64(row, 0)),
+            .text(left.text(row, 1)))
+        }
       }
     }
   }
@@ -96,13 +129,23 @@
     private static let renewal = Duration.seconds(5)
     private static let triesMax = 6
     /// Files that are removed in one transaction.
-    private static let removedAtOnce = 16
+    fileprivate static let removedAtOnce = 16
 
     /// - Throws: `ServerError`: `.locked` while another folds the zone, `.noZone`, `.generationChanged`; `PostgresError`.
     init(_ zone: ZoneRecord, _ slot: PostgresSlot) throws {
       self.zone = zone
       self.slot = slot
+      // Another's lease is seen without a lock: pushes of the zone would wait behind whoever waits for it.
+      let isOthers = try slot.run { connection in
+        let rows = try connection.run(
+          "SELECT (ends > clock_timestamp())::integer FROM folding WHERE zone = $1",
+          .integer(zone.id))
+        return rows.count > 0 && rows.bool(0, 0)
+      }
+      guard !isOthers else { throw lost }
       let isTaken = try write(renews: false) { [holder] connection in
+        // Where two come at once, one gives way soon.
+        try connection.execute("SET LOCAL lock_timeout = '200ms'")
         // Nobody deletes the zone, or renews it, before the row is there.
         let there = try connection.run(
           "SELECT generation FROM zone WHERE id = $1 FOR UPDATE", .integer(zone.id))
@@ -157,10 +200,9 @@
           }
           renewed.withLock { $0 = .now }
           return result
-        } catch let error as PostgresError
-          where error.isContention || error.kind != .statement && tries == 1
-        {
+        } catch let error as PostgresError where error.isContention || error.kind != .statement {
           guard tries < Self.triesMax else { throw error }
+          PostgresSlot.pause(after: tries)
           tries += 1
         }
       }
@@ -176,18 +218,16 @@
     // MARK: - Files
 
     func snapshot() throws -> Snapshot? {
-      try slot.run { try PostgresSnapshots.snapshot(of: zone, on: $0) }
+      try slot.patiently { try PostgresSnapshots.snapshot(of: zone, on: $0) }
     }
 
     func bytes(of file: Snapshot.File) throws -> Data {
-      do {
-        return try slot.run { try PostgresSnapshots.bytes(of: file, of: zone, on: $0) }
-      } catch let error as ProtocolError where error.code == .noSnapshot {
-        // Nobody but this fold removes files: the log has what it had.
-        throw ProtocolError(
-          .damaged, "The file \(file.name) of the snapshot is gone",
-          suggestion: "Fold the zone anew.")
-      }
+      try slot.patiently { try PostgresSnapshots.bytes(of: file, of: zone, on: $0) }
+    }
+
+    /// Forgets the snapshot, as who has the lease.
+    func forget() throws {
+      try write { try PostgresSnapshots.forget(zone, on: $0) }
     }
 
     /// Also over one that is there: it may be damaged.
@@ -201,9 +241,19 @@
       }
     }
 
+    /// - Throws: `ProtocolError` (`.damaged`) where a file is not there: a database that a standby took over may lack it.
     func publish(_ snapshot: Snapshot) throws {
       let note = try snapshot.note
       try write { connection in
+        let rows = try connection.run(
+          "SELECT name, octet_length(content) FROM segment WHERE zone = $1", .integer(zone.id))
+        var sizes: [String: Int64] = [:]
+        for row in 0..<rows.count { sizes[rows.text(row, 0)] = rows.int64(row, 1) }
+        for file in snapshot.files where sizes[file.name] != Int64(file.bytes) {
+          throw ProtocolError(
+            .damaged, "The file \(file.name) of the snapshot is gone",
+            suggestion: "Fold the zone anew.")
+        }
         _ = try connection.run(
           """
           INSERT INTO snapshot(zone, generation, sequence, bytes, manifest)
