@@ -48,7 +48,7 @@ package struct ServerLimits: Sendable, Equatable {
   /// Seconds that a long poll may wait, whatever the client asks. Below common proxy time-outs
   /// (60).
   package var waitSecondsMax = 50
-  /// Long polls that wait at one time; further ones are answered at once.
+  /// Long polls that wait for news at one time; further ones are answered after a second or two.
   package var waitersMax = 4096
   /// Open connections; further ones wait in the listen queue.
   package var connectionsMax = 1024

@@ -61,6 +61,11 @@ enum SyncTuning {
   static let clockSlackMilliseconds: UInt64 = 60_000
   /// An answer that came within so long says where the zone's clock stands; a slower one only contradicts.
   static let preciseClockMilliseconds: Int64 = 200
+  /// Seconds. A long poll that was answered sooner, without news, was not waited for; a server may have reason to hold none for
+  /// longer than a few.
+  static let earlyAnswerSeconds = 2.5
+  /// Seconds between such polls at most, before jitter: as late news comes then.
+  static let earlyPauseSecondsMax = 8.0
   /// Of 1. Nobody means to delete more than half of everything often enough to mind being asked.
   static let massDeleteShare = 0.5
   /// Objects. A small store loses most of its objects in the course of a day's work.

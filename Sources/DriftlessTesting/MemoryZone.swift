@@ -35,6 +35,7 @@ public final class MemoryZone: ZoneTransport {
   public var zone: String { name }
   private let clock: ManualClock?
   private let state: Mutex<(log: ZoneLog, traffic: Traffic)>
+  private let news = MemoryNews()
   private let digested = DigestedLog()
 
   /// - Parameters:
@@ -61,11 +62,15 @@ public final class MemoryZone: ZoneTransport {
   public var log: ZoneLog { state.withLock { $0.log } }
 
   /// Puts a log in the place of the zone's: an older copy of it, or another zone's.
-  public func putBack(_ log: ZoneLog) { state.withLock { $0.log = log } }
+  public func putBack(_ log: ZoneLog) {
+    state.withLock { $0.log = log }
+    news.tell()
+  }
 
   /// Begins a new generation, with an empty log.
   public func renew(intent: ZoneIntent = .offer) {
     state.withLock { $0.log = $0.log.renewed(intent: intent) }
+    news.tell()
   }
 
   public func zoneInfo() async throws -> ZoneInfo {
@@ -75,6 +80,7 @@ public final class MemoryZone: ZoneTransport {
 
   public func push(_ frame: Data) async throws -> PushReply {
     let now = now
+    defer { news.tell() }
     return try state.withLock { state in
       state.traffic.pushes += 1
       state.traffic.bytes += frame.count
@@ -91,11 +97,21 @@ public final class MemoryZone: ZoneTransport {
     }
   }
 
+  /// Gives a page of the log. Where there is nothing new it waits for as long as the request says, as a server does.
   public func pull(_ request: PullRequest) async throws -> PullPage {
+    state.withLock { $0.traffic.pulls += 1 }
+    let seen = news.count
+    let first = try page(request)
+    guard request.waitSeconds > 0, first.entries.isEmpty else { return first }
+    await news.wait(since: seen, seconds: Double(request.waitSeconds))
+    try Task.checkCancellation()
+    return try page(request)
+  }
+
+  private func page(_ request: PullRequest) throws -> PullPage {
     let now = now
     return try state.withLock { state in
       let page = try state.log.page(request, nowMilliseconds: now)
-      state.traffic.pulls += 1
       state.traffic.entries += page.entries.count
       state.traffic.bytes += page.entries.reduce(0) { $0 + $1.frame.count }
       return page
@@ -103,7 +119,8 @@ public final class MemoryZone: ZoneTransport {
   }
 
   public func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    try state.withLock { try $0.log.refill(entries) }
+    defer { news.tell() }
+    return try state.withLock { try $0.log.refill(entries) }
   }
 
   public func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {

@@ -75,23 +75,23 @@ struct SmallPartsTests {
     let zone = UUID()
     let waiting = Task { await news.wait(zone, after: 5) }
     while news.waiting == 0 { await Task.yield() }
-    await news.wait(zone, after: 5)  // One too many: returns at once.
+    #expect(await news.wait(zone, after: 5) == .full)
     news.publish(UUID(), head: 9)
     news.publish(zone, head: 5)
     #expect(news.waiting == 1)
     news.publish(zone, head: 6)
-    #expect(await waiting.value)
+    #expect(await waiting.value == .woken)
     #expect(news.waiting == 0)
-    await news.wait(zone, after: 5)  // The news came before: returns at once.
+    #expect(await news.wait(zone, after: 5) == .over)  // The news came before.
     let cancelled = Task { await news.wait(zone, after: 6) }
     while news.waiting == 0 { await Task.yield() }
     cancelled.cancel()
-    #expect(await !cancelled.value)
+    #expect(await cancelled.value == .over)
     #expect(news.waiting == 0)
     let woken = Task { await news.wait(zone, after: 6) }
     while news.waiting == 0 { await Task.yield() }
     news.wakeAll()
-    #expect(await woken.value)
+    #expect(await woken.value == .woken)
     #expect(news.waiting == 0)
   }
 }

@@ -57,7 +57,7 @@ private final class NotedTransport: SyncTransport {
   @Test("The long poll repeats the last pull, and its page is fetched once")
   func keptPage() async throws {
     let noted = NotedTransport([page(nil), page(nil), page(4)])
-    let transport = NewsTransport(noted)
+    let transport = NewsTransport(noted, sleep: { _ in })
     #expect(try await transport.pull(request).entries.isEmpty)
     #expect(try await !transport.waitForNews(seconds: 50))
     #expect(try await transport.waitForNews(seconds: 50))
@@ -75,6 +75,24 @@ private final class NotedTransport: SyncTransport {
     var other = request
     other.cursor.sequence = 4
     #expect(try await transport.pull(other).entries.first?.sequence == 5)
+  }
+
+  @Test(
+    "Where long polls are answered at once without news, there is a pause between them, which grows"
+  )
+  func earlyAnswers() async throws {
+    let noted = NotedTransport([page(nil)] + Array(repeating: page(nil), count: 6) + [page(4)])
+    let pauses = Mutex<[Double]>([])
+    let transport = NewsTransport(
+      noted, sleep: { seconds in pauses.withLock { $0.append(seconds) } })
+    _ = try await transport.pull(request)
+    for _ in 0..<6 { #expect(try await !transport.waitForNews(seconds: 50)) }
+    #expect(try await transport.waitForNews(seconds: 50))
+    let slept = pauses.withLock { $0 }
+    #expect(slept.count == 6, "news is not kept waiting")
+    for (seconds, usual) in zip(slept, [1.0, 2, 4, 8, 8, 8]) {
+      #expect((usual * 0.75...usual * 1.25).contains(seconds), "\(slept)")
+    }
   }
 
   @Test("Before any pull there is something to look for")

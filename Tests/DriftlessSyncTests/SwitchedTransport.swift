@@ -79,7 +79,10 @@ final class SwitchedTransport: ZoneTransport {
   func pull(_ request: PullRequest) async throws -> PullPage {
     try check()
     if let error = state.withLock({ $0.pullError }) { throw error }
-    let page = try await memory.pull(request)
+    // It waits here, where the test can wake it.
+    var atOnce = request
+    atOnce.waitSeconds = 0
+    let page = try await memory.pull(atOnce)
     guard request.waitSeconds > 0, page.entries.isEmpty else { return page }
     let number = state.withLock { state in
       state.count += 1
@@ -99,6 +102,6 @@ final class SwitchedTransport: ZoneTransport {
     }
     try Task.checkCancellation()
     try check()
-    return try await memory.pull(request)
+    return try await memory.pull(atOnce)
   }
 }

@@ -246,7 +246,12 @@ struct ZoneRoutes: Sendable {
   ) async -> Bool {
     await cancelWhenGracefulShutdown {
       await withTaskGroup(of: Bool.self) { group in
-        group.addTask { await news.wait(zone.generation, after: after) }
+        group.addTask {
+          let ending = await news.wait(zone.generation, after: after)
+          // Whoever was answered at once would ask again at once; a pause is what each of many can be given.
+          if ending == .full { try? await Task.sleep(for: .milliseconds(.random(in: 1000...2000))) }
+          return ending == .woken
+        }
         group.addTask {
           await context.waitForHangUp()
           return false

@@ -4,6 +4,16 @@ import Synchronization
 /// Tells those who wait for a zone's log to grow that it did: the long polls. A log is known by its
 /// generation, so that one that begins anew is waited for anew.
 package final class ZoneNews: Sendable {
+  /// How a wait ended.
+  package enum Ending: Sendable {
+    /// It waited, and was woken.
+    case woken
+    /// There was nothing to wait for, or nobody waits any more.
+    case over
+    /// Too many wait already.
+    case full
+  }
+
   private struct State {
     var nextWaiter: UInt64 = 0
     var waiters: [UUID: [UInt64: Waiter]] = [:]
@@ -12,7 +22,7 @@ package final class ZoneNews: Sendable {
 
   private struct Waiter {
     let after: UInt64
-    let continuation: CheckedContinuation<Bool, Never>
+    let continuation: CheckedContinuation<Ending, Never>
   }
 
   private let state = Mutex(State())
@@ -37,7 +47,7 @@ package final class ZoneNews: Sendable {
       state.count -= reached.count
       return reached.values.map(\.continuation)
     }
-    for continuation in woken { continuation.resume(returning: true) }
+    for continuation in woken { continuation.resume(returning: .woken) }
   }
 
   /// Ends all waiting, so that each looks again whether it may go on.
@@ -49,29 +59,30 @@ package final class ZoneNews: Sendable {
       }
       return state.waiters.values.flatMap { $0.values.map(\.continuation) }
     }
-    for continuation in woken { continuation.resume(returning: true) }
+    for continuation in woken { continuation.resume(returning: .woken) }
   }
 
   /// Returns when the zone's log has grown past `after`, when the task is cancelled, or at once
   /// when too many wait already.
   ///
-  /// - Returns: whether it waited and was woken.
-  @discardableResult package func wait(_ zone: UUID, after: UInt64) async -> Bool {
+  /// - Returns: how the wait ended.
+  @discardableResult package func wait(_ zone: UUID, after: UInt64) async -> Ending {
     let id = state.withLock { state in
       state.nextWaiter += 1
       return state.nextWaiter
     }
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let resumesNow = state.withLock { state in
+        let ending: Ending? = state.withLock { state in
           let grown = heads.withLock { $0[zone] ?? 0 } > after
           // Cancellation that came first finds no waiter; this check then sees it.
-          if grown || Task.isCancelled || state.count >= waitersMax() { return true }
+          if grown || Task.isCancelled { return .over }
+          if state.count >= waitersMax() { return .full }
           state.waiters[zone, default: [:]][id] = Waiter(after: after, continuation: continuation)
           state.count += 1
-          return false
+          return nil
         }
-        if resumesNow { continuation.resume(returning: false) }
+        if let ending { continuation.resume(returning: ending) }
       }
     } onCancel: {
       let waiter = state.withLock { state in
@@ -80,7 +91,7 @@ package final class ZoneNews: Sendable {
         if state.waiters[zone]?.isEmpty == true { state.waiters[zone] = nil }
         return waiter
       }
-      waiter?.continuation.resume(returning: false)
+      waiter?.continuation.resume(returning: .over)
     }
   }
 }

@@ -17,16 +17,27 @@ final class NewsTransport: SyncTransport {
     var clock: ClockReading?
     /// How many answers came.
     var answers: UInt64 = 0
+    /// Long polls in a row that were answered at once, without news.
+    var earlyAnswers = 0
   }
 
   private let transport: any SyncTransport
   private let now: @Sendable () -> Date
+  private let sleep: @Sendable (Double) async throws -> Void
   private let state = Mutex(State())
 
-  /// - Parameter now: the host's time of day.
-  init(_ transport: any SyncTransport, now: @escaping @Sendable () -> Date = { Date() }) {
+  /// - Parameters:
+  ///   - now: the host's time of day.
+  ///   - sleep: waits for so many seconds.
+  init(
+    _ transport: any SyncTransport, now: @escaping @Sendable () -> Date = { Date() },
+    sleep: @escaping @Sendable (Double) async throws -> Void = {
+      try await Task.sleep(for: .seconds($0))
+    }
+  ) {
     self.transport = transport
     self.now = now
+    self.sleep = sleep
   }
 
   func zoneInfo() async throws -> ZoneInfo {
@@ -172,11 +183,15 @@ final class NewsTransport: SyncTransport {
 
   /// Asks the server to answer when the zone has something that this replica has not.
   ///
+  /// A server where too many wait already, or a way that knows no waiting, answers at once without news. Then the next question
+  /// has to wait here: whoever asks again and again would else do nothing but that.
+  ///
   /// - Returns: Whether there is something to pull; false when the time ran out.
   func waitForNews(seconds: Int) async throws -> Bool {
     guard let last = state.withLock({ $0.last }) else { return true }
     var waiting = last
     waiting.waitSeconds = seconds
+    let start = ContinuousClock.now
     let page: PullPage
     do {
       page = try await transport.pull(waiting)
@@ -187,10 +202,26 @@ final class NewsTransport: SyncTransport {
       return true
     }
     guard page.generation == last.cursor.generation, page.entries.isEmpty else {
-      if page.isWhole { state.withLock { $0.kept = (last, page) } }
+      state.withLock { state in
+        state.earlyAnswers = 0
+        if page.isWhole { state.kept = (last, page) }
+      }
       return true
     }
+    try await pause(after: (ContinuousClock.now - start) / .seconds(1), of: Double(seconds))
     return false
+  }
+
+  /// Waits in the place of a server that did not: about a second, then twice as long each time, with jitter.
+  private func pause(after elapsed: Double, of seconds: Double) async throws {
+    let isEarly = elapsed < min(SyncTuning.earlyAnswerSeconds, seconds / 2)
+    let count = state.withLock { state in
+      state.earlyAnswers = isEarly ? state.earlyAnswers + 1 : 0
+      return state.earlyAnswers
+    }
+    guard count > 0 else { return }
+    let longest = min(Double(1 << min(count - 1, 30)), SyncTuning.earlyPauseSecondsMax)
+    try await sleep(min(longest * .random(in: 0.75...1.25), seconds - elapsed))
   }
 }
 
