@@ -34,8 +34,13 @@ package actor Daemon {
 
   /// Files that a daemon without stores opens at most.
   package static let ownFiles = 32
-  /// Files that it opens at most for a store.
+  /// Files that it opens at most for a store. One at rest has eleven: the database and its log twice, their memory, its locks,
+  /// the file itself, and the connection to its server.
   private static let storeFiles = 16
+
+  private static func files(for stores: [DaemonConfiguration.Store]) -> Int {
+    ownFiles + storeFiles * stores.count
+  }
 
   /// Listens and begins to sync.
   ///
@@ -43,13 +48,24 @@ package actor Daemon {
   ///   than the system lets the process open.
   package func start() async throws(Failure) {
     do {
-      try OpenFiles.require(Self.ownFiles + Self.storeFiles * configuration.stores.count)
+      try OpenFiles.require(Self.files(for: configuration.stores))
     } catch { throw Failure(error) }
+    // Dispatch takes a file for the timers of each clock when the first begins, and ends the process where there is none then.
+    try? await Task.sleep(for: .nanoseconds(1), clock: .continuous)
+    try? await Task.sleep(for: .nanoseconds(1), clock: .suspending)
     listener = try DaemonListener(path: socket, log: log) { [weak self] request in
       await self?.answer(request) ?? DaemonReply(pid: getpid())
     }
     log.notice("listening at \(socket), \(Self.counted(configuration.stores))")
     for entry in configuration.stores { await begin(entry) }
+  }
+
+  private static func requireFiles(for stores: [DaemonConfiguration.Store]) throws(Failure) {
+    do {
+      try OpenFiles.require(inAll: files(for: stores))
+    } catch {
+      throw Failure(error)
+    }
   }
 
   private static func counted(_ stores: [DaemonConfiguration.Store]) -> String {
@@ -63,8 +79,11 @@ package actor Daemon {
     let fresh: DaemonConfiguration
     do {
       fresh = try DaemonConfiguration(contentsOf: file)
+      if fresh.stores.count > configuration.stores.count {
+        try Self.requireFiles(for: fresh.stores)
+      }
     } catch {
-      log.error("\(error.message) The former configuration stays.")
+      log.error("\(error) The former configuration stays.")
       return
     }
     log.notice("configuration read again, \(Self.counted(fresh.stores))")
@@ -79,6 +98,9 @@ package actor Daemon {
       if let worker = workers[entry.path] { await worker.restart() } else { await begin(entry) }
     }
   }
+
+  /// Comes back when the daemon gets to what it is asked.
+  package func ping() {}
 
   /// Ends everything cleanly: requests under way are cancelled, stores closed, socket and marks
   /// removed.

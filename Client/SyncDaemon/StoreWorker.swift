@@ -12,32 +12,40 @@ import Logging
 /// the daemon's other tasks waiting.
 actor StoreWorker {
   let entry: DaemonConfiguration.Store
-  private let mark: DaemonMark
-  private let log: Logger
+  let mark: DaemonMark
+  let log: Logger
   private let executor: QueueExecutor
   private let delays: SyncSchedule.Delays
-  private var connection: Connection?
-  private var isStopped = false
+  var connection: Connection?
+  var isStopped = false
   /// Whether the mark beside the store was this daemon's when it was looked at last.
-  private var isMarked = false
+  var isMarked = false
+  /// Why that could not be put there last.
+  var markFailure: Failure?
   private var running: Task<Void, Never>?
   private var watching: Task<Void, Never>?
   /// Between two attempts to open the store or to read its token.
-  private var isPausing = false
+  private var pause: StorePause?
+  /// Attempts in a row that a save brought nearer, in vain.
+  var hastenedAttempts = 0
+  /// When the sync began that is under way.
+  var syncStart: ContinuousClock.Instant?
+  /// Entries of the log that are set aside, as far as was told.
+  private var parked: Set<UInt64> = []
   /// Whether there was no file when it was looked for last.
-  private var isGone = false
+  var isGone = false
   private var wasEverThere = false
-  private var syncState: SyncState?
-  private var lastSync: Date?
-  private var lastError: String?
-  private var failure: SyncStatus.Failure?
-  private var nextAttempt: Date?
-  private var failedAttempts = 0
+  var syncState: SyncState?
+  var lastSync: Date?
+  var lastError: String?
+  var failure: SyncStatus.Failure?
+  var nextAttempt: Date?
+  var failedAttempts = 0
   /// How often in a row the server, or what is trusted, had no use for what lies beside the store.
-  private var refusals = 0
+  var refusals = 0
 
   /// What it takes to sync: made at the first attempt, and again after a reload.
-  private struct Connection {
+  struct Connection {
     var store: PersistentStore
     var engine: SyncEngine
     var curl: CurlTransport
@@ -60,6 +68,7 @@ actor StoreWorker {
 
   func start() {
     running?.cancel()
+    pause = nil
     guard !isStopped else { return }
     running = Task { await self.keep() }
     if watching == nil { watching = Task { [weak self] in await self?.watchFile() } }
@@ -111,6 +120,7 @@ actor StoreWorker {
         Task { _ = try? await self.perform(.sync, allowsMassDelete: false) }
         return nil
       }
+      let start = ContinuousClock.now
       var summary = try await perform(verb, allowsMassDelete, by: try connected())
       // What was done in a file that is the store no more is no answer.
       if await reopenIfReplaced() {
@@ -123,8 +133,8 @@ actor StoreWorker {
         summary = try await perform(verb, allowsMassDelete, by: try connected())
       }
       if let summary {
-        noteSuccess(summary.text)
-        if isPausing { start() }
+        noteSuccess(summary, since: start)
+        if pause != nil { self.start() }
       }
       return summary
     } catch {
@@ -137,7 +147,6 @@ actor StoreWorker {
     _ verb: DaemonRequest.Verb, _ allowsMassDelete: Bool, by connection: Connection
   ) async throws -> SyncSummary? {
     let engine = connection.engine
-    let before = try SyncEngine.parked(of: connection.store)
     var summary: SyncSummary
     switch verb {
     case .status, .stores, .wake, .verify, .repair: return nil
@@ -146,8 +155,15 @@ actor StoreWorker {
     case .pull: summary = SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
     case .giveUpUnsent: summary = SyncSummary(try await engine.giveUpUnsent())
     }
-    try summary.noteSetAside(SyncEngine.parked(of: connection.store), since: before)
+    try noteSetAside(in: &summary, by: connection)
     return summary
+  }
+
+  /// Counts what was set aside since the last time that it was told.
+  func noteSetAside(in summary: inout SyncSummary, by connection: Connection) throws {
+    let now = Set(try SyncEngine.parked(of: connection.store).map(\.sequence))
+    summary.noteSetAside(now, since: parked)
+    parked = now
   }
 
   /// Compares the store with its zone for a person who asks for it, and maybe mends it.
@@ -170,6 +186,11 @@ actor StoreWorker {
       await reopenIfReplaced()
       // A first pull may take an hour before it says how far it is.
       if !isMarked, let connection, await connection.engine.holdsSyncLock { leaveMark() }
+      if let pause, !isStopped, let reason = pause.endsEarly() {
+        if reason == .saved { hastenedAttempts += 1 }
+        log.debug("the pause ends early: \(reason)")
+        start()
+      }
       do { try await Task.sleep(for: .seconds(1)) } catch { return }
     }
   }
@@ -242,17 +263,17 @@ actor StoreWorker {
       } catch {
         let failure = Failure(error)
         failedAttempts += 1
-        mostSeconds =
-          failure.code == "\(StoreError.Code.diskFull)"
-          ? min(delays.roomMax, delays.retryMax) : delays.retryMax
+        mostSeconds = failure.waitsForRoom ? min(delays.roomMax, delays.retryMax) : delays.retryMax
         note(failure)
       }
       guard !Task.isCancelled else { return }
       let seconds = delays.afterFailures(failedAttempts, most: mostSeconds) * .random(in: 0.5..<1)
       nextAttempt = Date(timeIntervalSinceNow: seconds)
-      isPausing = true
-      defer { isPausing = false }
+      pause = StorePause(
+        of: entry, secondsAfterSave: delays.afterChange(hastenedAttempts) * .random(in: 0.5..<1))
+      // Who ends it early has begun another loop.
       do { try await Task.sleep(for: .seconds(seconds)) } catch { return }
+      pause = nil
       nextAttempt = nil
     }
   }
@@ -265,83 +286,6 @@ actor StoreWorker {
     }
   }
 
-  private func note(_ state: SyncState) {
-    syncState = state
-    nextAttempt = nil
-    switch state {
-    case .syncing: break
-    case .receiving, .sending: leaveMark()
-    case .inStep(let report):
-      refusals = 0
-      noteSuccess(SyncSummary(report).text)
-    case .offline(let pause): note(pause, .offline)
-    case .waitingForPerson(let pause): note(pause, .waiting)
-    case .refused(let pause): note(pause, .refused)
-    }
-  }
-
-  private func note(_ pause: SyncState.Pause, _ kind: SyncStatus.Failure.Kind) {
-    nextAttempt = pause.nextAttempt
-    failedAttempts = pause.attempts
-    let failure = pause.failure
-    // Another process that syncs the store answers for it; all else failed beyond the lock.
-    if failure.code != "\(StoreError.Code.syncLocked)" { leaveMark() }
-    note(
-      SyncStatus.Failure(
-        kind: kind, code: failure.code, message: failure.message, suggestion: failure.suggestion,
-        since: pause.since))
-  }
-
-  /// Says beside the store that this daemon keeps it, once it holds the store's sync lock.
-  private func leaveMark() {
-    guard !isStopped else { return }
-    guard DaemonMark.read(forStore: entry.path) != mark else {
-      isMarked = true
-      return
-    }
-    do {
-      try mark.write(forStore: entry.path)
-      isMarked = true
-    } catch {
-      log.warning("syncctl will not find this daemon: \(error)")
-    }
-  }
-
-  private func noteSuccess(_ text: String) {
-    leaveMark()
-    if lastError != nil { log.notice("in step again") }
-    lastSync = Date()
-    lastError = nil
-    failure = nil
-    failedAttempts = 0
-    log.debug("\(text)")
-  }
-
-  /// What failed before the engine's loop, or by a person's word: without a store, a token or a file, nothing moves until
-  /// somebody has seen to it.
-  private func note(_ error: Failure) {
-    // Who enrolls it, or puts right what is in the way, wakes the daemon that waits for that.
-    if error.code != "\(StoreError.Code.syncLocked)", error.code != "cancelled", !isGone,
-      !DaemonClient.isKept(store: entry.path)
-    {
-      leaveMark()
-    }
-    note(
-      SyncStatus.Failure(
-        kind: error.isTransient ? .offline : .waiting, code: error.code, message: error.message,
-        suggestion: error.suggestion, since: Date()))
-  }
-
-  private func note(_ fresh: SyncStatus.Failure) {
-    guard fresh.code != "cancelled" else { return }
-    // One line a cause: an hour offline does not fill the log.
-    if lastError != fresh.message { log.warning("\(fresh.message) \(fresh.suggestion)") }
-    lastError = fresh.message
-    let since = failure.flatMap { $0.kind == fresh.kind ? $0.since : nil }
-    failure = fresh
-    if let since { failure?.since = min(since, fresh.since) }
-  }
-
   // MARK: The connection
 
   private func connected() throws -> Connection {
@@ -350,7 +294,7 @@ actor StoreWorker {
     let way: StoreAccess.Way
     do {
       way = try self.way(of: store)
-    } catch let failure as Failure where failure.code != "not-enrolled" {
+    } catch let failure as Failure where failure.code != "not-enrolled" && !failure.isTransient {
       // The reason is the one to throw, whether it can be kept or not.
       try? SyncEngine.noteUnbegun(
         store, code: failure.code, message: failure.message, suggestion: failure.suggestion)
@@ -360,6 +304,7 @@ actor StoreWorker {
     let connection = Connection(
       store: store,
       engine: SyncEngine(store: store, transport: curl, options: way.options), curl: curl, way: way)
+    parked = Set(try SyncEngine.parked(of: store).map(\.sequence))
     self.connection = connection
     return connection
   }

@@ -57,6 +57,7 @@ struct SyncdCommand: AsyncParsableCommand {
       let failure = Failure(error)
       FileHandle.standardError.write(
         TerminalText.failure(of: "syncd", failure.message, try: failure.suggestion))
+      ServiceNotice.keepWatchdog(log: log) { await daemon.ping() }
       throw ExitCode(failure.status.rawValue)
     }
   }

@@ -20,6 +20,7 @@ package struct ReferenceServer: Sendable {
   /// Of the data folder, where there is one.
   private let lock: FileLock?
   private let activity = ServerActivity()
+  private let pulse = ServerPulse()
   let certificate: LiveCertificate
   let limits: LiveLimits
   let refusals: AuditRefusals
@@ -137,6 +138,12 @@ package struct ReferenceServer: Sendable {
     }
   }
 
+  /// Comes back when the server gets to what it is asked: where connections come in, and where tasks run.
+  package func ping() async {
+    await pulse.beat()
+    _ = await storage.time()
+  }
+
   private func application(
     onListening: @escaping @Sendable (String) -> Void
   ) -> some ApplicationProtocol & Service {
@@ -152,6 +159,7 @@ package struct ReferenceServer: Sendable {
         availableConnectionsDelegate: ConnectionCount(limits: limits, metrics: metrics)),
       onServerRunning: { channel in
         let port = channel.localAddress?.port ?? options.port
+        pulse.begin(at: channel)
         onListening("\(scheme)://\(host):\(port)")
       },
       logger: logger)

@@ -123,6 +123,7 @@ struct ServeCommand: AsyncParsableCommand {
       // A connection has the database and its log open.
       try OpenFiles.require(
         2 * options.limits.readers + 64,
+      ServiceNotice.keepWatchdog(log: logger) { await server.ping() }
         or: "Or let the limit readers, which is \(options.limits.readers), be less.")
       return try ReferenceServer(data: data.value, options: options, logger: logger)
     }

@@ -54,7 +54,8 @@ public final class CurlTransport: ZoneTransport {
     }
     guard let session = CurlSession() else {
       throw TransportError(
-        .badConfiguration, "libcurl could not start.", suggestion: "Free memory and try again.")
+        .unreachable, "libcurl could not start.",
+        suggestion: "Free memory, or let the process open more files; it is tried again.")
     }
     self.server = server
     self.zone = zone

@@ -53,8 +53,9 @@ package final class SQLiteConnection {
     guard code == SQLITE_OK, let opened else {
       let message =
         opened.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+      let number = sqlite3_system_errno(opened)
       sqlite3_close_v2(opened)
-      throw SQLiteError(code: code, message: "\(message): \(path)")
+      throw SQLiteError(code: code, message: "\(message): \(path)", systemNumber: number)
     }
     handle = opened
     self.path = path
@@ -197,6 +198,6 @@ package final class SQLiteConnection {
   private func failure(_ sql: String) -> SQLiteError {
     SQLiteError(
       code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)),
-      sql: sql)
+      sql: sql, systemNumber: sqlite3_system_errno(handle))
   }
 }

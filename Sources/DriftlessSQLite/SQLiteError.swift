@@ -10,11 +10,14 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   package let sql: String?
   /// The file, where whoever ran the statement says it.
   package var file: String?
+  /// The system's number for what it refused SQLite last; 0 where that is not known.
+  private let systemNumber: Int32
 
-  package init(code: Int32, message: String, sql: String? = nil) {
+  package init(code: Int32, message: String, sql: String? = nil, systemNumber: Int32 = 0) {
     self.code = code
     self.message = message
     self.sql = sql
+    self.systemNumber = systemNumber
   }
 
   /// A failure of the system while a function of ours wrote a file.
@@ -47,6 +50,10 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   /// `SQLITE_CONSTRAINT_CHECK`: a row breaks what its table declares.
   package var isBrokenRule: Bool { code == SQLITE_CONSTRAINT | (1 << 8) }
   package var cannotOpen: Bool { primaryCode == SQLITE_CANTOPEN }
+  /// Whether the system lets this process, or all of them, open no more files.
+  package var isOutOfFiles: Bool {
+    (cannotOpen || isReadOrWriteFailure) && (systemNumber == EMFILE || systemNumber == ENFILE)
+  }
   /// `SQLITE_READONLY_DIRECTORY`: a log cannot be made beside the file.
   package var cannotMakeLog: Bool { code == SQLITE_READONLY | (6 << 8) }
 

@@ -162,7 +162,7 @@ package final class SQLiteStatement {
   private func failure() -> SQLiteError {
     let error = SQLiteError(
       code: sqlite3_extended_errcode(database), message: String(cString: sqlite3_errmsg(database)),
-      sql: sql)
+      sql: sql, systemNumber: sqlite3_system_errno(database))
     sqlite3_reset(handle)
     return error
   }

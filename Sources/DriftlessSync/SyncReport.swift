@@ -23,6 +23,15 @@ public struct PushReport: Hashable, Sendable {
     properties = properties.addingClamped(outbox.properties)
     bytes = bytes.addingClamped(outbox.bytes)
   }
+
+  mutating func add(_ other: PushReport) {
+    changeSets = changeSets.addingClamped(other.changeSets)
+    objects = objects.addingClamped(other.objects)
+    properties = properties.addingClamped(other.properties)
+    bytes = bytes.addingClamped(other.bytes)
+    staleAnswers = staleAnswers.addingClamped(other.staleAnswers)
+    quarantined = quarantined.addingClamped(other.quarantined)
+  }
 }
 
 /// What a pull did.
@@ -67,6 +76,12 @@ public struct SyncReport: Hashable, Sendable {
 
   /// Nothing was done.
   public init() {}
+
+  mutating func add(_ other: SyncReport) {
+    pull.add(other.pull)
+    push.add(other.push)
+    reconciliations += other.reconciliations
+  }
 }
 
 extension Int {

@@ -3,10 +3,10 @@ import Foundation
 
 /// How the programs of this package begin.
 package enum ProgramStart {
-  /// Runs a program, unless it could not open the files that it needs.
+  /// Runs a program, unless it could not open the files, or begin the threads, that it needs.
   ///
   /// This is no `async` main: Dispatch, below Swift's tasks, ends a process by a trap when there is no file left for its
-  /// events, so the files are looked at before the first task.
+  /// events, so the files are looked at before the first task. Where it gets no thread it waits for one without end.
   ///
   /// - Parameters:
   ///   - name: the program's name, as its messages begin.
@@ -18,13 +18,16 @@ package enum ProgramStart {
     _ name: String, mayBlock: Bool = false, files: Int,
     _ program: @escaping @Sendable () async -> Void
   ) -> Never {
+    OpenFiles.raiseLimit()
     do {
       try OpenFiles.require(files)
     } catch {
-      FileHandle.standardError.write(
-        CommandLine.arguments.dropFirst().contains("--json")
-          ? json(error) : TerminalText.failure(of: name, error.message, try: error.suggestion))
-      exit(TooFewFiles.exitStatus)
+      refuse(name, code: "too-few-files", error.message, try: error.suggestion)
+    }
+    do {
+      try Threads.require()
+    } catch {
+      refuse(name, code: "too-few-threads", error.message, try: error.suggestion)
     }
     ProgramOutput.checkAtExit()
     Task(executorPreference: mayBlock ? BlockingExecutor.shared : nil) {
@@ -35,17 +38,29 @@ package enum ProgramStart {
     dispatchMain()
   }
 
+  /// Ends a program that cannot begin, with what it would say of other errors.
+  private static func refuse(
+    _ name: String, code: String, _ message: String, try suggestion: String
+  ) -> Never {
+    let isJSON = CommandLine.arguments.dropFirst().contains("--json")
+    FileHandle.standardError.write(
+      isJSON
+        ? json(code, message, suggestion) : TerminalText.failure(of: name, message, try: suggestion)
+    )
+    exit(TooFewFiles.exitStatus)
+  }
+
   /// As the programs print other errors.
-  private static func json(_ error: TooFewFiles) -> Data {
+  private static func json(_ code: String, _ message: String, _ suggestion: String) -> Data {
     struct Complaint: Encodable {
-      var code = "too-few-files"
+      var code: String
       var message: String
       var status = TooFewFiles.exitStatus
       var suggestion: String
     }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let complaint = Complaint(message: error.message, suggestion: error.suggestion)
+    let complaint = Complaint(code: code, message: message, suggestion: suggestion)
     return ((try? encoder.encode(["error": complaint])) ?? Data()) + [0x0A]
   }
 }

@@ -17,6 +17,35 @@ package enum ServiceNotice {
     }
   }
 
+  /// The variables in which systemd says how often it wants to hear from which process, in microseconds.
+  package static let watchdogVariables = (microseconds: "WATCHDOG_USEC", pid: "WATCHDOG_PID")
+
+  /// Tells systemd again and again that the program is alive, where the unit has `WatchdogSec=`: systemd starts one anew of
+  /// which it hears nothing.
+  ///
+  /// - Parameter ping: comes back when what the program is there for goes on. While it does not, nothing is told.
+  package static func keepWatchdog(log: Logger, ping: @escaping @Sendable () async -> Void) {
+    let environment = ProcessInfo.processInfo.environment
+    guard let path = environment[variable], !path.isEmpty,
+      let microseconds = environment[watchdogVariables.microseconds].flatMap({ Int64($0) }),
+      microseconds > 0
+    else { return }
+    // A child has the variables of its parent.
+    if let pid = environment[watchdogVariables.pid], pid != "\(getpid())" { return }
+    Task {
+      var isTold = false
+      while !Task.isCancelled {
+        await ping()
+        if let reason = send("WATCHDOG=1", to: path), !isTold {
+          isTold = true
+          log.error("systemd does not hear that this program is alive: \(path): \(reason)")
+        }
+        // Twice may be too late on a busy host.
+        try? await Task.sleep(for: .microseconds(microseconds / 3))
+      }
+    }
+  }
+
   /// Sends one datagram; nil, or why that failed.
   private static func send(_ text: String, to path: String) -> String? {
     var address = sockaddr_un()

@@ -97,28 +97,64 @@ import Testing
         == [.deafen, .wake(after: 60)])
   }
 
-  @Test("What the server asked to wait is waited, but not for days")
+  @Test("What the server asked to wait is waited, but not for longer than between attempts at most")
   func retryAfter() {
     var schedule = listening()
     _ = schedule.handle(.asked)
     #expect(
-      schedule.handle(.failed(isTransient: true, retryAfter: 600), jitter: 0)
-        == [.deafen, .wake(after: 600)])
+      schedule.handle(.failed(isTransient: true, retryAfter: 40), jitter: 0)
+        == [.deafen, .wake(after: 40)])
     // Anybody on the way can say so much.
     #expect(
-      schedule.handle(.failed(isTransient: true, retryAfter: 100_000), jitter: 0)
-        == [.deafen, .wake(after: schedule.delays.idle)])
+      schedule.handle(.failed(isTransient: true, retryAfter: 86_400), jitter: 0)
+        == [.deafen, .wake(after: schedule.delays.retryMax)])
   }
 
-  @Test("F23 While backing off, saves do not bring attempts; a person does")
+  @Test("F23 While backing off, a burst of saves does not bring attempts; a person does")
   func patience() {
     var schedule = listening()
     _ = schedule.handle(.asked)
     _ = schedule.handle(.failed(isTransient: true, retryAfter: nil))
-    #expect(schedule.handle(.changed) == [])
+    #expect(schedule.handle(.changed) == [], "the next attempt is sooner")
     #expect(schedule.handle(.news) == [])
     #expect(schedule.state == .backingOff)
     #expect(schedule.handle(.asked) == [.deafen, .startSync])
+  }
+
+  @Test(
+    "F23 A save in a long pause brings the next attempt nearer, once a pause, and ever less when that was in vain"
+  )
+  func hasten() {
+    var schedule = SyncSchedule(delays: SyncSchedule.Delays())
+    _ = schedule.handle(.started)
+    // A token that is not known.
+    let refusal = SyncSchedule.Event.failed(isTransient: false, retryAfter: nil)
+    for seconds in [5.0, 10, 20, 40, 60, 60] {
+      #expect(schedule.handle(refusal, jitter: 1) == [.deafen, .wake(after: 300)])
+      #expect(schedule.handle(.changed, jitter: 1) == [.wake(after: seconds)])
+      #expect(schedule.handle(.changed, jitter: 1) == [])
+      #expect(schedule.state == .backingOff)
+      #expect(schedule.handle(.timer) == [.deafen, .startSync])
+    }
+    _ = schedule.handle(.succeeded)
+    _ = schedule.handle(.asked)
+    _ = schedule.handle(refusal, jitter: 1)
+    #expect(schedule.handle(.changed, jitter: 1) == [.wake(after: 5)], "success starts over")
+  }
+
+  @Test(
+    "F23 A save does not wait for days because somebody on the way said so, but for what is asked within reason"
+  )
+  func hastenDespiteRetryAfter() {
+    var schedule = SyncSchedule(delays: SyncSchedule.Delays())
+    _ = schedule.handle(.started)
+    for (asked, seconds) in [(86_400.0, 60.0), (30, 30)] {
+      _ = schedule.handle(.failed(isTransient: true, retryAfter: 86_400), jitter: 0)
+      _ = schedule.handle(.timer)
+      _ = schedule.handle(.failed(isTransient: false, retryAfter: asked), jitter: 1)
+      #expect(schedule.handle(.changed, jitter: 0) == [.wake(after: seconds)])
+      _ = schedule.handle(.timer)
+    }
   }
 
   @Test("A lost long poll backs off like a lost sync")

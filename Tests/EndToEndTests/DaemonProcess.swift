@@ -11,10 +11,11 @@ final class DaemonProcess {
   ///   - settings: further ones of each store.
   ///   - script: what a shell does to run it (`"$0" "$@"`), if it is not run as it is.
   init(
-    stores: [URL], in folder: URL, settings: [String: String] = [:], script: String? = nil
+    stores: [URL], in folder: URL, settings: [String: String] = [:], retrySecondsMax: Int = 1,
+    script: String? = nil
   ) throws {
     configuration = folder.appendingPathComponent("syncd.json")
-    try Self.write(stores, settings, to: configuration)
+    try Self.write(stores, settings, retrySecondsMax, to: configuration)
     process.executableURL = Programs.url("syncd")
     process.arguments = ["--config", configuration.path]
     if let script {
@@ -40,7 +41,7 @@ final class DaemonProcess {
 
   /// Replaces the stores and tells the program to read them.
   func reload(stores: [URL]) throws {
-    try Self.write(stores, [:], to: configuration)
+    try Self.write(stores, [:], 1, to: configuration)
     kill(pid, SIGHUP)
   }
 
@@ -52,10 +53,10 @@ final class DaemonProcess {
   }
 
   private static func write(
-    _ stores: [URL], _ settings: [String: String], to file: URL
+    _ stores: [URL], _ settings: [String: String], _ retrySecondsMax: Int, to file: URL
   ) throws {
     let content: [String: Any] = [
-      "socket": "syncd.sock", "retrySecondsMax": 1,
+      "socket": "syncd.sock", "retrySecondsMax": retrySecondsMax,
       "stores": stores.map { settings.merging(["path": $0.path]) { $1 } },
     ]
     try JSONSerialization.data(withJSONObject: content).write(to: file, options: .atomic)

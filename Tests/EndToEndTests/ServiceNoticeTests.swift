@@ -24,16 +24,15 @@ struct ServiceNoticeTests {
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
       }
       try #require(isBound == 0)
-      // A bound for a program that says nothing.
-      var time = timeval(tv_sec: 60, tv_usec: 0)
-      setsockopt(
-        descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
     deinit { close(descriptor) }
 
     /// The next notice; empty when none came.
-    func next() -> String {
+    func next(seconds: Int = 60) -> String {
+      var time = timeval(tv_sec: seconds, tv_usec: 0)
+      setsockopt(
+        descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
       var buffer = [UInt8](repeating: 0, count: 4_096)
       let count = recv(descriptor, &buffer, buffer.count, 0)
       return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
@@ -41,13 +40,14 @@ struct ServiceNoticeTests {
   }
 
   private func start(
-    _ program: String, _ arguments: [String], notice: String, output: Any?
+    _ program: String, _ arguments: [String], notice: String,
+    environment: [String: String] = [:], output: Any?
   ) throws -> Process {
     let process = Process()
     process.executableURL = Programs.url(program)
     process.arguments = arguments
     process.environment = ProcessInfo.processInfo.environment.merging(
-      ["NOTIFY_SOCKET": notice]
+      environment.merging(["NOTIFY_SOCKET": notice]) { $1 }
     ) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
@@ -93,6 +93,41 @@ struct ServiceNoticeTests {
     }
     #expect(notices.next() == "READY=1")
     #expect(FileManager.default.fileExists(atPath: directory.file("syncd.sock").path))
+  }
+
+  @Test(
+    "Both tell that they are alive as often as systemd wants to hear it, and not for another process",
+    arguments: ["syncd", "driftless-server"])
+  func watchdog(_ program: String) throws {
+    let directory = try TemporaryDirectory()
+    let name = directory.file("notice").path
+    let notices = try NoticeSocket(name)
+    let configuration = directory.file("syncd.json")
+    try Data(#"{"socket":"syncd.sock","stores":[{"path":"none.sqlite"}]}"#.utf8)
+      .write(to: configuration)
+    let arguments =
+      program == "syncd"
+      ? ["--config", configuration.path]
+      : ["serve", "--data", try directory.folder("data").path, "--listen", "127.0.0.1:0"]
+    let process = try start(
+      program, arguments, notice: name, environment: ["WATCHDOG_USEC": "300000"],
+      output: FileHandle.nullDevice)
+    #expect(notices.next() == "READY=1")
+    for _ in 0..<3 { #expect(notices.next() == "WATCHDOG=1") }
+    process.terminate()
+    process.waitUntilExit()
+    let other = try start(
+      program, arguments, notice: name,
+      environment: ["WATCHDOG_USEC": "300000", "WATCHDOG_PID": "1"], output: FileHandle.nullDevice)
+    defer {
+      other.terminate()
+      other.waitUntilExit()
+    }
+    var notice = notices.next()
+    // What the first one said last.
+    while notice == "WATCHDOG=1" { notice = notices.next() }
+    #expect(notice == "READY=1")
+    #expect(notices.next(seconds: 1).isEmpty)
   }
 
   @Test("A notice that nobody takes is logged, and the program goes on")

@@ -34,7 +34,11 @@ package enum AuthorityFile {
     }
     // A pipe would be waited for without end.
     let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { throw failure(String(cString: strerror(errno))) }
+    guard descriptor >= 0 else {
+      let reason = errno
+      if reason == EMFILE || reason == ENFILE { throw .noFileLeft(for: url.path) }
+      throw failure(String(cString: strerror(reason)))
+    }
     let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {

@@ -10,7 +10,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable, Codable {
   case badData = 65
   /// The server cannot be reached.
   case unreachable = 69
-  /// The system lets the program open too few files.
+  /// The system lets the program open too few files, or begin too few threads.
   case tooFewFiles = 71
   /// The output cannot be written.
   case unwritten = 74
@@ -27,7 +27,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable, Codable {
     case .usage: "the command line is wrong"
     case .badData: "bad data in the input, the model or the store"
     case .unreachable: "the server cannot be reached"
-    case .tooFewFiles: "the system lets the program open too few files"
+    case .tooFewFiles: "the system lets the program open too few files, or begin too few threads"
     case .unwritten: "the output cannot be written"
     case .tryAgain: "busy, try again later"
     case .notAllowed: "not allowed"

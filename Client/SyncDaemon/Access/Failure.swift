@@ -23,8 +23,29 @@ package struct Failure: Error, Hashable, Sendable, Codable {
     self.suggestion = suggestion
   }
 
+  /// No further file can be opened: others may be closed, or the limit be raised, at any time.
+  static func noFileLeft(for path: String) -> Failure {
+    Failure(
+      .tryAgain, code: noFileLeftCode,
+      "\(path) cannot be opened: this process has as many files open as the system lets it.",
+      suggestion: "raise the limit: ulimit -n, or LimitNOFILE in a unit of systemd")
+  }
+
+  /// As the code of stores is called.
+  static let noFileLeftCode = "\(StoreError.Code.tooManyFiles)"
+
+  /// Whether the host lacks space or files, which may be there again at any time, and nothing tells.
+  package var waitsForRoom: Bool {
+    code == Self.noFileLeftCode || code == "\(StoreError.Code.diskFull)"
+  }
+
   /// Whether the same attempt can succeed later without anybody doing anything.
   package var isTransient: Bool { status == .unreachable || status == .tryAgain }
+}
+
+extension Failure: CustomStringConvertible {
+  /// In a line of a log, say.
+  package var description: String { "\(message) \(suggestion)" }
 }
 
 extension Failure {
@@ -94,7 +115,7 @@ extension Failure {
   private init(store error: StoreError) {
     let status: ExitStatus =
       switch error.code {
-      case .busy, .syncLocked: .tryAgain
+      case .busy, .syncLocked, .tooManyFiles: .tryAgain
       case .readOnly: .notAllowed
       case .notADatabase, .notAStore, .damaged, .strayLog, .incompatibleModel, .missingModel,
         .newerFormat,

@@ -68,9 +68,11 @@ package enum KeyFile {
     // A pipe would be waited for without end.
     let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
+      let reason = errno
+      if reason == EMFILE || reason == ENFILE { throw .noFileLeft(for: url.path) }
       throw Failure(
         .notAllowed, code: "no-key",
-        "\(url.path) cannot be read: \(String(cString: strerror(errno))).",
+        "\(url.path) cannot be read: \(String(cString: strerror(reason))).",
         suggestion: "give the path of a key file: syncctl key create FILE makes one")
     }
     let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)

@@ -26,6 +26,7 @@ package enum TokenFile {
     let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       let reason = errno
+      if reason == EMFILE || reason == ENFILE { throw .noFileLeft(for: url.path) }
       if let failure = StoreSideFile.rightsFailure(at: url.path, beside: storePath(of: url)) {
         throw Failure(
           .notAllowed, code: "no-token", failure.message, suggestion: failure.suggestion)

@@ -12,6 +12,8 @@ final class DaemonListener: Sendable {
   private static let connectionsMax = 16
   /// Seconds that a client may take to send its line.
   private static let readSeconds = 10
+  /// Between two who come while there are no files left.
+  private static let shedSeconds: TimeInterval = 0.2
   /// How often it is looked whether the socket is still there: what empties /tmp takes it for a file that nobody uses.
   private static let lookSeconds: TimeInterval = 2
 
@@ -27,6 +29,10 @@ final class DaemonListener: Sendable {
   private let slots = DispatchSemaphore(value: connectionsMax)
   /// Where answers are written: a client that does not read keeps a thread waiting, and none that tasks share.
   private let answers = DispatchQueue(label: "syncd.answers", attributes: .concurrent)
+  /// Kept open, to have a file to spare for who comes when there is none left.
+  private let spare = Mutex<Int32>(makeSpare())
+  /// Whether the log has been told that none is left.
+  private let isOutOfFiles = Atomic(false)
 
   init(path: String, log: Logger? = nil, handler: @escaping Handler) throws(Failure) {
     self.path = path
@@ -55,6 +61,10 @@ final class DaemonListener: Sendable {
     guard let descriptor else { return }
     unlink(path)
     shutdown(descriptor, Int32(SHUT_RDWR))
+    spare.withLock { spare in
+      if spare >= 0 { close(spare) }
+      spare = -1
+    }
   }
 
   /// Listens anew where somebody removed the socket. What another put in its place stays.
@@ -88,14 +98,68 @@ final class DaemonListener: Sendable {
   private func acceptAll(at descriptor: Int32) {
     while true {
       let connection = Glibc.accept(descriptor, nil, nil)
-      if connection < 0 {
-        if errno == EINTR || errno == ECONNABORTED { continue }
+      let reason = errno
+      if connection >= 0 {
+        noteAnswer()
+        slots.wait()
+        Thread { [self] in serve(connection) }.start()
+      } else if !isCurrent(descriptor) {
         break
+      } else if reason != EINTR && reason != ECONNABORTED {
+        // Whatever it is (no files, no memory), it may pass, and who looks after the stores comes to this socket alone.
+        noteRefusal(reason)
+        shed(at: descriptor)
       }
-      slots.wait()
-      Thread { [self] in serve(connection) }.start()
     }
     close(descriptor)
+  }
+
+  private func isCurrent(_ descriptor: Int32) -> Bool {
+    state.withLock { !$0.isStopped && $0.descriptor == descriptor }
+  }
+
+  /// Once for all that come until somebody is answered.
+  private func noteRefusal(_ reason: Int32) {
+    guard !isOutOfFiles.exchange(true, ordering: .relaxed) else { return }
+    log?.error(
+      "nobody is answered at the socket \(path) for now: \(String(cString: strerror(reason))). \(Self.noFiles.suggestion)"
+    )
+  }
+
+  /// It answers again once there is a file for one who comes, and one for the next.
+  private func noteAnswer() {
+    guard isOutOfFiles.load(ordering: .relaxed) else { return }
+    let other = Self.makeSpare()
+    guard other >= 0 else { return }
+    close(other)
+    guard isOutOfFiles.exchange(false, ordering: .relaxed) else { return }
+    log?.notice("the socket answers again")
+  }
+
+  private static let noFiles = Failure(
+    .tryAgain, code: "too-few-files", "The daemon has as many files open as the system lets it.",
+    suggestion: "raise its limit (ulimit -n, or LimitNOFILE in a unit of systemd), or try again")
+
+  private static func makeSpare() -> Int32 { open("/dev/null", O_RDONLY | O_CLOEXEC) }
+
+  /// Tells one who waits why nobody answers, by the file that is kept for that; then waits a moment for others to be closed.
+  private func shed(at descriptor: Int32) {
+    spare.withLock { spare in
+      if spare >= 0 { close(spare) }
+      // Not waited for: the one who came may have gone.
+      var place = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      if poll(&place, 1, 0) > 0 {
+        let connection = Glibc.accept(descriptor, nil, nil)
+        if connection >= 0 {
+          UnixSocket.setTimeout(connection, seconds: 1)
+          send(DaemonReply(pid: getpid(), failure: Self.noFiles), to: connection)
+          close(connection)
+        }
+      }
+      spare = isCurrent(descriptor) ? Self.makeSpare() : -1
+    }
+    // The thread does nothing else.
+    Thread.sleep(forTimeInterval: Self.shedSeconds)
   }
 
   /// Reads the request here; the answer is written by another thread.

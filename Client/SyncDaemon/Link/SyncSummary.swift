@@ -38,8 +38,18 @@ package struct SyncSummary: Hashable, Sendable, Codable {
 
   /// Counts what was set aside meanwhile: the entries of the log that stand in the one list and not in the other.
   package mutating func noteSetAside(_ now: [ParkedEntry], since before: [ParkedEntry]) {
-    let known = Set(before.map(\.sequence))
-    received?.setAside = Set(now.map(\.sequence)).subtracting(known).count
+    noteSetAside(Set(now.map(\.sequence)), since: Set(before.map(\.sequence)))
+  }
+
+  /// The same by the entries' places in the log.
+  mutating func noteSetAside(_ now: Set<UInt64>, since before: Set<UInt64>) {
+    received?.setAside = now.subtracting(before).count
+  }
+
+  /// Whether nothing was done.
+  var isEmpty: Bool {
+    reconciled == nil && (sent.map { $0.changeSets == 0 && ($0.quarantined ?? 0) == 0 } ?? true)
+      && (received.map { $0.changeSets == 0 && ($0.setAside ?? 0) == 0 } ?? true)
   }
 
   /// One line for a person.

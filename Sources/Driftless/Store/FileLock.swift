@@ -12,6 +12,7 @@ final class FileLock: Sendable {
     descriptor = StoreSideFile.open(path)
     guard descriptor >= 0 else {
       let reason = errno
+      if reason == EMFILE || reason == ENFILE { throw StoreError.tooManyFiles(path) }
       if let failure = StoreSideFile.rightsFailure(
         at: path, beside: StoreSideFile.storePath(of: path))
       {

@@ -50,7 +50,8 @@ extension StoreSideFile {
     switch reason {
     case ENAMETOOLONG: "Give the store a shorter name: what lies beside it has a longer one."
     case ENOSPC, EDQUOT: "Free space on the file system and try again."
-    case EMFILE, ENFILE: "Let the process open more files."
+    case EMFILE, ENFILE:
+      "Let the process open more files (ulimit -n, or LimitNOFILE in a unit of systemd)."
     default: "Give the process the right to write the store's folder."
     }
   }

@@ -1,4 +1,5 @@
 import DriftlessSQLite
+import Foundation
 
 /// A failure of a store: what, where, and what to do about it.
 public struct StoreError: Error, CustomStringConvertible, Sendable {
@@ -9,6 +10,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
 
     /// The file cannot be opened, or was closed.
     public static let cannotOpen = Code("cannotOpen")
+    /// The system lets this process open no more files. Others may be closed at any time.
+    public static let tooManyFiles = Code("tooManyFiles")
     /// The file is no SQLite database.
     public static let notADatabase = Code("notADatabase")
     /// The database has not Core Data's layout.
@@ -98,6 +101,10 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
 
   /// The store's word for what SQLite reported.
   init(_ error: SQLiteError, path: String) {
+    if error.isOutOfFiles {
+      self = .tooManyFiles(path)
+      return
+    }
     if error.cannotOpen || error.cannotMakeLog, let obstacle = StoreObstacle.inTheWay(of: path) {
       self = obstacle
       return
@@ -128,6 +135,14 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
         .constraint
       } else if error.isReadOrWriteFailure { .readOrWriteFailed } else { .sqlite }
     self.init(code, "\(path): \(Self.words(for: error))", suggestion: error.suggestion)
+  }
+
+  /// One more file is wanted, and the system gives none.
+  static func tooManyFiles(_ path: String) -> StoreError {
+    StoreError(
+      .tooManyFiles,
+      "\(path) cannot be opened: this process has as many files open as the system lets it.",
+      suggestion: StoreSideFile.advice(for: EMFILE))
   }
 
   /// What SQLite said, in words of the model where it has some.

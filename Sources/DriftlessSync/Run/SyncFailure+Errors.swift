@@ -20,8 +20,9 @@ extension SyncFailure {
     case let error as StoreError:
       self.init(
         code: "\(error.code)", message: error.message, suggestion: error.suggestion,
-        isTransient: [.busy, .syncLocked, .diskFull].contains(error.code),
-        needsPerson: error.code == .strayLog, waitsForRoom: error.code == .diskFull)
+        isTransient: [.busy, .syncLocked, .diskFull, .tooManyFiles].contains(error.code),
+        needsPerson: error.code == .strayLog,
+        waitsForRoom: [.diskFull, .tooManyFiles].contains(error.code))
     case let error as any TransportFailure:
       self.init(
         code: error.name, message: error.message, suggestion: error.suggestion,

@@ -15,6 +15,8 @@ actor SyncLoop {
   private var watching: Task<Void, Never>?
   private var syncing: Task<Void, Never>?
   private var failingSince: Date?
+  /// What syncs did that nobody was told of yet.
+  private var untold = SyncReport()
 
   /// - Parameter tell: Called with each state, one after the other.
   init(
@@ -90,9 +92,13 @@ actor SyncLoop {
       let report = try await engine.syncForLoop()
       failingSince = nil
       failure = nil
+      untold.add(report)
       take(.succeeded)
-      // What was saved meanwhile is sent by the next one.
-      if schedule.state == .listening, !isStopped { tell(.inStep(report)) }
+      // What was saved meanwhile is sent by the next one, which tells of both.
+      if schedule.state == .listening, !isStopped {
+        tell(.inStep(untold))
+        untold = SyncReport()
+      }
     } catch {
       fail(error)
     }

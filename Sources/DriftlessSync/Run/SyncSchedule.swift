@@ -2,10 +2,11 @@
 /// randomness.
 ///
 /// A change here waits a moment, so that a burst of saves is one push. News of the zone is fetched
-/// at once. A failure backs off, doubling to a ceiling with jitter; while it lasts only a person's
-/// request or a reload is sooner. A refusal that time does not heal (a revoked token) waits the
-/// ceiling, so that nothing hammers the server. Now and then a sync happens without a reason, in
-/// case one was missed.
+/// at once. A failure backs off, doubling to a ceiling with jitter; a person's request or a reload is
+/// sooner. A change here brings the next attempt nearer, once in each pause, and by less each time that
+/// it was in vain: what is saved goes soon after an outage, and nothing hammers the server. A refusal
+/// that time does not heal (a revoked token) waits the ceiling. Now and then a sync happens without a
+/// reason, in case one was missed.
 public struct SyncSchedule: Sendable {
   /// Delays, in seconds.
   public struct Delays: Hashable, Sendable {
@@ -17,7 +18,11 @@ public struct SyncSchedule: Sendable {
     public var retryMax = 300.0
     /// Between attempts at most while the store's file system has no space left.
     public var roomMax = 30.0
-    /// Between syncs without a reason, and at most after an answer that asks to wait.
+    /// From a change while sync fails to the next attempt; twice as long each time that it was in vain.
+    public var retryChanged = 5.0
+    /// From a change while sync fails to the next attempt at most, also where an answer asked to wait for longer.
+    public var retryChangedMax = 60.0
+    /// Between syncs without a reason.
     public var idle = 900.0
     /// Of one long poll. Shorter than the minute after which many proxies cut silent connections.
     public var poll = 50.0
@@ -47,6 +52,13 @@ public struct SyncSchedule: Sendable {
     package func afterFailures(_ count: Int, most: Double) -> Double {
       // 2^30 seconds is beyond any ceiling; the bound keeps the shift defined.
       min(retryFirst * Double(1 << min(max(count - 1, 0), 30)), most)
+    }
+
+    /// Seconds from a change to the attempt that it brings nearer, before jitter.
+    ///
+    /// - Parameter count: such attempts in a row that failed.
+    package func afterChange(_ count: Int) -> Double {
+      min(retryChanged * Double(1 << min(max(count, 0), 30)), retryChangedMax)
     }
   }
 
@@ -93,6 +105,14 @@ public struct SyncSchedule: Sendable {
   public private(set) var state: State = .listening
   /// Failed attempts in a row.
   public private(set) var failedAttempts = 0
+  /// Seconds of the pause that goes on.
+  private var pause = 0.0
+  /// For how long whoever answered asked to wait.
+  private var askedToWait = 0.0
+  /// Whether a change has brought the end of the pause nearer.
+  private var isHastened = false
+  /// Attempts in a row that a change brought nearer, in vain.
+  private var hastenedAttempts = 0
 
   /// - Parameter delays: How long it waits, in seconds.
   public init(delays: Delays = Delays()) {
@@ -110,6 +130,7 @@ public struct SyncSchedule: Sendable {
       return []
     case (.syncing(let again), .succeeded):
       failedAttempts = 0
+      hastenedAttempts = 0
       state = again ? .settling : .listening
       return again ? [.wake(after: delays.settle)] : [.listen, .wake(after: delays.idle)]
     case (_, .failed(let isTransient, let retryAfter, let waitsForRoom)):
@@ -122,7 +143,9 @@ public struct SyncSchedule: Sendable {
     case (.listening, .changed):
       state = .settling
       return [.wake(after: delays.settle)]
-    case (.settling, .changed), (.backingOff, .changed), (.backingOff, .news):
+    case (.backingOff, .changed):
+      return hasten(jitter: jitter)
+    case (.settling, .changed), (.backingOff, .news):
       return []
     case (.listening, _), (.settling, _), (.backingOff, _):
       state = .syncing(again: false)
@@ -138,6 +161,21 @@ public struct SyncSchedule: Sendable {
     let ceiling = isTransient ? delays.afterFailures(failedAttempts, most: most) : most
     let jittered = ceiling * (0.5 + 0.5 * min(max(jitter, 0), 1))
     // Whoever answers may ask for patience, and not for days: a gateway on the way may say anything.
-    return [.deafen, .wake(after: max(jittered, min(retryAfter ?? 0, delays.idle)))]
+    askedToWait = min(retryAfter ?? 0, delays.retryMax)
+    pause = max(jittered, askedToWait)
+    isHastened = false
+    return [.deafen, .wake(after: pause)]
+  }
+
+  /// Something was saved while sync fails: maybe a person sits there, and the network is back.
+  private mutating func hasten(jitter: Double) -> [Action] {
+    guard !isHastened else { return [] }
+    let ceiling = delays.afterChange(hastenedAttempts)
+    let jittered = ceiling * (0.5 + 0.5 * min(max(jitter, 0), 1))
+    let sooner = max(jittered, min(askedToWait, delays.retryChangedMax))
+    guard sooner < pause else { return [] }
+    isHastened = true
+    hastenedAttempts += 1
+    return [.wake(after: sooner)]
   }
 }

@@ -63,7 +63,8 @@ public struct SyncFailure: Hashable, Sendable {
   public var isTransient: Bool
   /// Whether a person has to decide something.
   public var needsPerson = false
-  /// Whether there is no space left on the store's file system. It may be free again at any time, and nothing tells.
+  /// Whether the host lacks something: space on the store's file system, or files that this process may open. It may be there
+  /// again at any time, and nothing tells.
   public var waitsForRoom = false
   /// How long the server asked to wait, in seconds.
   public var retryAfterSeconds: Double?

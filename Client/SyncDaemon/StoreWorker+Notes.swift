@@ -1,0 +1,97 @@
+import Driftless
+import DriftlessSync
+import Foundation
+import Logging
+
+/// What a worker notes of its engine: how the store does, for who asks and for the log.
+extension StoreWorker {
+  func note(_ state: SyncState) {
+    syncState = state
+    nextAttempt = nil
+    switch state {
+    case .syncing: syncStart = syncStart ?? .now
+    case .receiving, .sending: leaveMark()
+    case .inStep(let report):
+      refusals = 0
+      var summary = SyncSummary(report)
+      if report.pull.changeSets > 0, let connection {
+        // What was done is told also where it cannot be read what was not.
+        try? noteSetAside(in: &summary, by: connection)
+      }
+      noteSuccess(summary, since: syncStart ?? .now)
+    case .offline(let pause): note(pause, .offline)
+    case .waitingForPerson(let pause): note(pause, .waiting)
+    case .refused(let pause): note(pause, .refused)
+    }
+  }
+
+  private func note(_ pause: SyncState.Pause, _ kind: SyncStatus.Failure.Kind) {
+    nextAttempt = pause.nextAttempt
+    failedAttempts = pause.attempts
+    syncStart = nil
+    let failure = pause.failure
+    // Another process that syncs the store answers for it; all else failed beyond the lock.
+    if failure.code != "\(StoreError.Code.syncLocked)" { leaveMark() }
+    note(
+      SyncStatus.Failure(
+        kind: kind, code: failure.code, message: failure.message, suggestion: failure.suggestion,
+        since: pause.since))
+  }
+
+  /// Says beside the store that this daemon keeps it, once it holds the store's sync lock.
+  func leaveMark() {
+    guard !isStopped else { return }
+    guard DaemonMark.read(forStore: entry.path) != mark else {
+      isMarked = true
+      return
+    }
+    do {
+      try mark.write(forStore: entry.path)
+      isMarked = true
+      markFailure = nil
+    } catch {
+      let failure = Failure(error)
+      if markFailure != failure { log.warning("syncctl will not find this daemon: \(failure)") }
+      markFailure = failure
+    }
+  }
+
+  /// A sync that did something is a line in the log, with what it did and how long it took.
+  func noteSuccess(_ summary: SyncSummary, since start: ContinuousClock.Instant) {
+    leaveMark()
+    if lastError != nil { log.notice("in step again") }
+    lastSync = Date()
+    lastError = nil
+    failure = nil
+    failedAttempts = 0
+    hastenedAttempts = 0
+    syncStart = nil
+    let seconds = String(format: "%.1f", (ContinuousClock.now - start) / .seconds(1))
+    log.log(level: summary.isEmpty ? .debug : .info, "\(summary.text), in \(seconds) s")
+  }
+
+  /// What failed before the engine's loop, or by a person's word: without a store, a token or a file, nothing moves until
+  /// somebody has seen to it.
+  func note(_ error: Failure) {
+    // Who enrolls it, or puts right what is in the way, wakes the daemon that waits for that.
+    if error.code != "\(StoreError.Code.syncLocked)", error.code != "cancelled", !isGone,
+      !DaemonClient.isKept(store: entry.path)
+    {
+      leaveMark()
+    }
+    note(
+      SyncStatus.Failure(
+        kind: error.isTransient ? .offline : .waiting, code: error.code, message: error.message,
+        suggestion: error.suggestion, since: Date()))
+  }
+
+  private func note(_ fresh: SyncStatus.Failure) {
+    guard fresh.code != "cancelled" else { return }
+    // One line a cause: an hour offline does not fill the log.
+    if lastError != fresh.message { log.warning("\(fresh.message) \(fresh.suggestion)") }
+    lastError = fresh.message
+    let since = failure.flatMap { $0.kind == fresh.kind ? $0.since : nil }
+    failure = fresh
+    if let since { failure?.since = min(since, fresh.since) }
+  }
+}

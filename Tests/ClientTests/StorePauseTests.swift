@@ -1,0 +1,35 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import SyncDaemon
+
+struct StorePauseTests {
+  @Test("A pause ends when the token is replaced, and some seconds after a save")
+  func endsEarly() throws {
+    let directory = try TemporaryDirectory()
+    let entry = DaemonConfiguration.Store(path: directory.file("shop.sqlite"))
+    let lock = URL(fileURLWithPath: entry.path.path + "-driftless-lock")
+    try Data([1]).write(to: lock)
+    let long = StorePause(of: entry, secondsAfterSave: 600)
+    let short = StorePause(of: entry, secondsAfterSave: 0)
+    #expect(long.endsEarly() == nil)
+    #expect(short.endsEarly() == nil)
+    // A file system may keep times by the tick.
+    usleep(20_000)
+    let file = try FileHandle(forWritingTo: lock)
+    try file.write(contentsOf: Data([2]))
+    try file.close()
+    #expect(long.endsEarly() == nil)
+    #expect(short.endsEarly() == .saved)
+    try TokenFile.write("token", to: TokenFile.url(forStore: entry.path))
+    #expect(long.endsEarly() == .access)
+  }
+
+  @Test("Too few files are a passing want, of a store and of what lies beside it")
+  func fewFiles() {
+    let failure = Failure.noFileLeft(for: "/a")
+    #expect(failure.isTransient && failure.waitsForRoom)
+    #expect("\(failure)".hasPrefix("/a cannot be opened"))
+  }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What `syncd` says of its syncs, and when it tries again.
+@Suite(.serialized) struct DaemonLogTests {
+  @Test("A sync that did something is a line of the log; one that did nothing is none")
+  func loggedSync() throws {
+    let world = try FaultWorld()
+    let first = try world.replica("first")
+    let second = try world.replica("second")
+    let daemon = try DaemonProcess(stores: [first.store], in: world.directory.url)
+    try first.importLines([FaultWorld.insertion("before")])
+    try eventually("the daemon has sent it") { try first.pendingObjects == 0 }
+    let log = world.directory.file("syncd.log")
+    func lines() throws -> [Substring] {
+      try String(contentsOf: log, encoding: .utf8).split(separator: "\n")
+        .filter { $0.contains("level=info") }
+    }
+    try eventually("the sync is logged") { try lines().contains { $0.contains("sent 1 object") } }
+    #expect(try lines().allSatisfy { $0.contains(" s\"") && $0.contains(first.store.path) })
+    let before = try lines().count
+    for _ in 0..<3 { try first.sync() }
+    #expect(try lines().count == before)
+    try second.importLines([FaultWorld.insertion("news")])
+    try second.sync()
+    try eventually("news is logged") {
+      try lines().contains { $0.contains("received 1 inserted") }
+    }
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test("A daemon whose token is not taken goes on soon after that is replaced")
+  func replacedToken() throws {
+    let world = try FaultWorld()
+    let replica = try world.replica("first")
+    let token = URL(fileURLWithPath: replica.store.path + "-driftless-token")
+    let right = try Data(contentsOf: token)
+    try Data("wrong\n".utf8).write(to: token)
+    let daemon = try DaemonProcess(
+      stores: [replica.store], in: world.directory.url, retrySecondsMax: 3600)
+    try eventually("the daemon waits for somebody") {
+      try replica.status()["lastError"] as? String != nil
+    }
+    sleep(2)
+    try right.write(to: token)
+    try replica.importLines([FaultWorld.insertion("a")])
+    try eventually(within: 20, "it was sent") { try replica.pendingObjects == 0 }
+    #expect(daemon.stop() == 0)
+  }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Programs that the system lets open few files, or begin few threads.
+@Suite(.serialized) struct ResourceTests {
+  /// Changes a limit of a program that runs.
+  private func limit(_ pid: Int32, files: String) throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["prlimit", "--pid", "\(pid)", "--nofile=\(files)"]
+    try process.run()
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0)
+  }
+
+  private func log(_ world: FaultWorld) throws -> String {
+    try String(contentsOf: world.directory.file("syncd.log"), encoding: .utf8)
+  }
+
+  private func isKept(_ replica: Replica) throws -> Bool {
+    try replica.status()["daemon"] as? [String: Any] != nil
+  }
+
+  /// Somebody who asks the daemon and does not wait for long.
+  private func knock(_ world: FaultWorld, seconds: Double) throws {
+    let process = Process()
+    process.executableURL = Programs.url("syncctl")
+    process.arguments = ["status", "--socket", world.directory.file("syncd.sock").path]
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let deadline = DispatchTime.now() + seconds
+    while process.isRunning, DispatchTime.now() < deadline { usleep(20_000) }
+    if process.isRunning { process.terminate() }
+    process.waitUntilExit()
+  }
+
+  @Test(
+    "F13 A daemon that can open no more files says so once, and answers at its socket when it can again"
+  )
+  func noFileForTheSocket() throws {
+    let world = try FaultWorld()
+    let replica = try world.replica("first")
+    let daemon = try DaemonProcess(
+      stores: [replica.store], in: world.directory.url,
+      script: "ulimit -n 90; exec \"$0\" \"$@\"")
+    try eventually("the daemon keeps the store") { try self.isKept(replica) }
+    try limit(daemon.pid, files: "12:90")
+    for _ in 0..<2 { try knock(world, seconds: 1.5) }
+    try eventually("the log tells of it") {
+      try self.log(world).contains("nobody is answered at the socket")
+    }
+    try limit(daemon.pid, files: "90:90")
+    try eventually(within: 20, "it answers again") {
+      let asked = try Programs.run(
+        "syncctl", ["status", "--socket", world.directory.file("syncd.sock").path])
+      return asked.status == 0 && asked.output.contains("pid \(daemon.pid)")
+    }
+    let told = try log(world).components(separatedBy: "nobody is answered at the socket").count - 1
+    #expect(told == 1)
+    #expect(try log(world).contains("the socket answers again"))
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test("F13 Stores that need more files than the lower limit allows are kept under the higher one")
+  func raisedLimit() throws {
+    let world = try FaultWorld()
+    let replicas = try (0..<8).map { try world.replica("r\($0)") }
+    let daemon = try DaemonProcess(
+      stores: replicas.map(\.store), in: world.directory.url,
+      script: "ulimit -Hn 400; ulimit -Sn 64; exec \"$0\" \"$@\"")
+    for replica in replicas { try replica.importLines([FaultWorld.insertion(replica.name)]) }
+    try eventually("the daemon has sent what all have") {
+      try replicas.allSatisfy { try self.isKept($0) && $0.pendingObjects == 0 }
+    }
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test("F13 A reload that brings more stores than files allow changes nothing, and says so")
+  func reloadTooMany() throws {
+    let world = try FaultWorld()
+    let replicas = try (0..<4).map { try world.replica("r\($0)") }
+    let daemon = try DaemonProcess(
+      stores: [replicas[0].store], in: world.directory.url,
+      script: "ulimit -n 70; exec \"$0\" \"$@\"")
+    try eventually("the daemon keeps the store") { try self.isKept(replicas[0]) }
+    try daemon.reload(stores: replicas.map(\.store))
+    try eventually("the log tells of it") { try self.log(world).contains("it needs 96") }
+    #expect(try log(world).contains("The former configuration stays."))
+    #expect(try isKept(replicas[0]))
+    #expect(try !isKept(replicas[1]))
+    try daemon.reload(stores: [replicas[0].store, replicas[1].store])
+    try eventually("as many as can be are kept") { try self.isKept(replicas[1]) }
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test("F13 A store for which there is no file left is tried again, and waits for nobody")
+  func passingWant() throws {
+    let world = try FaultWorld()
+    let first = try world.replica("first")
+    let second = try world.replica("second")
+    let away = world.directory.file("away")
+    try FileManager.default.moveItem(at: second.folder, to: away)
+    let daemon = try DaemonProcess(
+      stores: [first.store, second.store], in: world.directory.url,
+      script: "ulimit -n 90; exec \"$0\" \"$@\"")
+    try eventually("the daemon keeps the first") { try self.isKept(first) }
+    try limit(daemon.pid, files: "12:90")
+    try FileManager.default.moveItem(at: away, to: second.folder)
+    try eventually("the log tells of it") {
+      try self.log(world).contains("as many files open as the system lets it")
+    }
+    try limit(daemon.pid, files: "90:90")
+    try first.importLines([FaultWorld.insertion("a")])
+    try second.importLines([FaultWorld.insertion("b")])
+    try eventually("both were sent") {
+      try first.pendingObjects == 0 && second.pendingObjects == 0
+    }
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test(
+    "A program that may begin too few threads says so and ends, where it would wait without end",
+    .enabled(if: geteuid() == 0, "another user is needed, which root alone can become"),
+    arguments: 1...8)
+  func fewThreads(_ count: Int) throws {
+    for (program, arguments) in [("syncctl", ["--version"]), ("syncctl", ["status"])] {
+      let outcome = try Programs.run(
+        program, arguments,
+        script: """
+          exec timeout 20 setpriv --reuid=61234 --regid=61234 --clear-groups \
+          prlimit --nproc=\(count) "$0" "$@"
+          """)
+      #expect(outcome.status != 124, "\(program) \(arguments) waits without end")
+      guard count <= 4 else { continue }
+      #expect(outcome.status == 71, "\(outcome)")
+      #expect(outcome.errors.contains("Try: "), "\(outcome)")
+    }
+  }
+
+  @Test("A server where one may wait for news is not asked without end by the others")
+  func oneWaiter() throws {
+    let world = try FaultWorld()
+    let limits = world.directory.file("limits.json")
+    try Data(#"{"waitersMax": 1}"#.utf8).write(to: limits)
+    world.server.kill()
+    world.server.limits = limits
+    try world.server.start()
+    let replicas = try (0..<3).map { try world.replica("r\($0)") }
+    let daemon = try DaemonProcess(stores: replicas.map(\.store), in: world.directory.url)
+    try eventually("the daemon keeps all") { try replicas.allSatisfy { try self.isKept($0) } }
+    let before = try polls(world)
+    sleep(6)
+    let asked = try polls(world) - before
+    #expect(asked < 40, "\(asked) requests in six seconds")
+    // News comes all the same.
+    try replicas[0].importLines([FaultWorld.insertion("a")])
+    try eventually("the others have it") {
+      try replicas.allSatisfy { try $0.export().contains("\"a\"") }
+    }
+    #expect(daemon.stop() == 0)
+  }
+
+  /// How many requests for the log the server has answered.
+  private func polls(_ world: FaultWorld) throws -> Int {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["curl", "-s", world.server.address + "/metrics"]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    let page = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    try #require(page.contains("driftless_requests_total"), "curl gives no page")
+    return page.split(separator: "\n").filter {
+      $0.hasPrefix("driftless_requests_total") && $0.contains("GET ") && $0.contains("/changes")
+    }.compactMap { $0.split(separator: " ").last.flatMap { Int(String($0)) } }.reduce(0, +)
+  }
+}
