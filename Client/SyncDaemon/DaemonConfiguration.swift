@@ -4,7 +4,7 @@ package import Foundation
 import Glibc
 import ProgramStart
 
-/// What the daemon is told to do: a JSON file.
+/// What the daemon is told to do: a JSON file, which may have comments.
 ///
 /// ```json
 /// {
@@ -58,8 +58,7 @@ package struct DaemonConfiguration: Hashable, Sendable {
 
   private init(_ node: SettingsNode, file: URL) throws(Failure) {
     let reader = SettingsReader()
-    let root = reader.object(
-      node, "the file", names: ["socket", "logLevel", "retrySecondsMax", "stores"])
+    let root = reader.object(node, "the file", DaemonSettings.all, isFile: true)
     let folder = file.deletingLastPathComponent()
     socket = root.path("socket", in: folder)?.path
     if let socket, socket.utf8.count > UnixSocket.pathBytesMax {
@@ -68,8 +67,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
         "is a path of \(socket.utf8.count) bytes, \(socket); a socket's has at most "
           + "\(UnixSocket.pathBytesMax)")
     }
-    logLevel = root.logLevel("logLevel") ?? "info"
-    retrySecondsMax = root.number("retrySecondsMax", in: 1...86_400) ?? 300
+    logLevel = root.choice("logLevel") ?? "info"
+    retrySecondsMax = root.number("retrySecondsMax") ?? 300
     stores = Self.stores(of: root, in: folder, reader)
     if let complaint = reader.complaints.first { throw Self.failure(complaint, file: file) }
   }
@@ -85,8 +84,7 @@ package struct DaemonConfiguration: Hashable, Sendable {
     var stores: [Store] = []
     var paths: Set<URL> = []
     for entry in entries {
-      let fields = reader.object(
-        entry, "a store", names: ["path", "tokenFile", "authorityFile", "keyFile", "keyCommand"])
+      let fields = reader.object(entry, "a store", DaemonSettings.store)
       guard let url = fields.path("path", in: folder)?.resolvingSymlinksInPath() else {
         if fields.node("path") == nil {
           reader.complain(entry.line, "path", "is missing in a store")

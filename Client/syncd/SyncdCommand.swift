@@ -23,15 +23,30 @@ struct SyncdCommand: AsyncParsableCommand {
       """,
     version: ProgramVersion.line(of: "syncd"))
 
-  @Option(name: .long, help: "The configuration file (JSON).", completion: .file())
-  var config: String
+  @Option(
+    name: .long, help: "The configuration file (JSON, which may have comments).",
+    completion: .file())
+  var config: String?
 
   @Flag(name: .long, help: "Check the configuration file and end.")
   var check = false
 
+  @Flag(name: .long, help: "Print a JSON Schema of the configuration file, for editors, and end.")
+  var printSchema = false
+
+  func validate() throws {
+    guard config != nil || printSchema else {
+      throw ValidationError("Say which stores to keep: --config FILE.")
+    }
+  }
+
   func run() async throws {
-    let file = URL(fileURLWithPath: config)
+    let file = URL(fileURLWithPath: config ?? "")
     do {
+      if printSchema {
+        return try ProgramOutput.write(
+          SettingsSchema.text("The configuration of syncd", DaemonSettings.all))
+      }
       if check {
         let configuration = try DaemonConfiguration(contentsOf: file)
         return try report(configuration)
@@ -42,6 +57,7 @@ struct SyncdCommand: AsyncParsableCommand {
       let daemon = try Daemon(configuration: file, log: log)
       try await daemon.start()
       ServiceNotice.ready(log: log)
+      ServiceNotice.keepWatchdog(log: log) { await daemon.ping() }
       loop: for await signal in signals {
         switch signal {
         case .reload: await daemon.reload()
@@ -57,7 +73,6 @@ struct SyncdCommand: AsyncParsableCommand {
       let failure = Failure(error)
       FileHandle.standardError.write(
         TerminalText.failure(of: "syncd", failure.message, try: failure.suggestion))
-      ServiceNotice.keepWatchdog(log: log) { await daemon.ping() }
       throw ExitCode(failure.status.rawValue)
     }
   }
@@ -72,7 +87,7 @@ struct SyncdCommand: AsyncParsableCommand {
     }
     let count = configuration.stores.count
     try ProgramOutput.write(
-      TerminalText.data(["\(config): \(count) store\(count == 1 ? "" : "s")"]))
+      TerminalText.data(["\(config ?? ""): \(count) store\(count == 1 ? "" : "s")"]))
     if !faults.isEmpty { throw ExitCode(ExitStatus.badData.rawValue) }
   }
 }

@@ -143,6 +143,11 @@ package struct ServerLimits: Sendable, Equatable {
   /// The names that a file of limits may have.
   package static var names: [String] { fields.map(\.0).sorted() }
 
+  /// The value of a limit; nil where there is none of that name.
+  package subscript(_ name: String) -> Int? {
+    Self.fields.first { $0.0 == name }.map { self[keyPath: $0.1] }
+  }
+
   /// The defaults, with the values that a JSON object names put in their place.
   ///
   /// - Throws: `ServerError` (`.badLimits`) that names the field.

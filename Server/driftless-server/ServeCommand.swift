@@ -18,11 +18,17 @@ struct ServeCommand: AsyncParsableCommand {
                driftless-server serve --postgres 'host=db dbname=driftless'
       """)
 
-  @Option(help: "A configuration file (JSON). Options here, and variables, go before what it says.")
+  @Option(
+    help:
+      "A configuration file (JSON, which may have comments). Options here, and variables, go before what it says."
+  )
   var config: String?
 
   @Flag(help: "Say what is wrong with all that it is told, and what it would serve by; then end.")
   var check = false
+
+  @Flag(help: "Print a JSON Schema of the configuration file, for editors, and end.")
+  var printSchema = false
 
   @Option(help: "The server's data folder.")
   var data: String?
@@ -66,6 +72,10 @@ struct ServeCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
+    if printSchema {
+      return try ProgramOutput.write(
+        SettingsSchema.text("The configuration of driftless-server", ServerSettings.declared))
+    }
     let input = input
     if check { return try ServeCheck(input: input, report: report).run() }
     if input.file == nil, input.read().settings.data == nil, input.read().settings.postgres == nil,
@@ -113,6 +123,7 @@ struct ServeCommand: AsyncParsableCommand {
           "listening on \(url), which standard output does not take: \(error.message)")
       }
       ServiceNotice.ready(log: logger)
+      ServiceNotice.keepWatchdog(log: logger) { await server.ping() }
     }
   }
 
@@ -123,7 +134,6 @@ struct ServeCommand: AsyncParsableCommand {
       // A connection has the database and its log open.
       try OpenFiles.require(
         2 * options.limits.readers + 64,
-      ServiceNotice.keepWatchdog(log: logger) { await server.ping() }
         or: "Or let the limit readers, which is \(options.limits.readers), be less.")
       return try ReferenceServer(data: data.value, options: options, logger: logger)
     }

@@ -19,11 +19,36 @@ struct ServerSettings {
   var logLevel: Said<String>?
   var limits: [String: Said<Int>] = [:]
 
-  /// The names in a file. A flag has them with hyphens, the environment in capitals.
-  static let names = [
-    "data", "postgres", "listen", "tlsCertificate", "tlsKey", "allowPlaintext", "logLevel",
-    "limits",
+  /// What a file may have.
+  static let declared = [
+    SettingDeclaration("data", .path, "The server's data folder."),
+    SettingDeclaration(
+      "postgres", .text,
+      "In place of a data folder, the PostgreSQL database, as libpq has it: host=db dbname=driftless."
+    ),
+    SettingDeclaration(
+      "listen", .text, standard: .text("127.0.0.1:8080"),
+      "HOST:PORT to listen on; port 0 takes a free one."),
+    SettingDeclaration(
+      "tlsCertificate", .path, "PEM file with the certificate chain: serve TLS 1.2 or newer."),
+    SettingDeclaration("tlsKey", .path, "PEM file with the certificate's private key."),
+    SettingDeclaration(
+      "allowPlaintext", .flag, standard: .flag(false),
+      "Listen off loopback without TLS, say behind a proxy that speaks TLS."),
+    .logLevel("The least level that is logged."),
+    SettingDeclaration("limits", .object(limits), "Bounds in place of the usual ones, by name."),
   ]
+
+  /// What a file of limits may have, or the limits of a configuration.
+  private static let limits = ServerLimits.names.map { name in
+    SettingDeclaration(
+      name, .whole(ServerLimits.range),
+      standard: ServerLimits()[name].map { .number(Double($0)) },
+      ServerLimits.meanings[name] ?? "")
+  }
+
+  /// The names in a file. A flag has them with hyphens, the environment in capitals.
+  static let names = declared.map(\.name)
 
   init() {}
 
@@ -70,7 +95,7 @@ extension ServerSettings {
       return
     }
     let folder = URL(fileURLWithPath: file).deletingLastPathComponent()
-    let root = reader.object(node, "the file", names: Self.names)
+    let root = reader.object(node, "the file", Self.declared, isFile: true)
     func said<Value>(_ name: String, _ value: Value?) -> Said<Value>? {
       value.map { Said(value: $0, at: "\(file):\(root.line(of: name))") }
     }
@@ -83,7 +108,7 @@ extension ServerSettings {
     tlsCertificate = said("tlsCertificate", root.path("tlsCertificate", in: folder))
     tlsKey = said("tlsKey", root.path("tlsKey", in: folder))
     allowPlaintext = said("allowPlaintext", root.flag("allowPlaintext"))
-    logLevel = said("logLevel", root.logLevel("logLevel"))
+    logLevel = said("logLevel", root.choice("logLevel"))
     if data != nil, postgres != nil {
       reader.complain(
         root.line(of: "postgres"), "postgres", "stands beside data: say one of the two")
@@ -111,9 +136,9 @@ extension ServerSettings {
   private static func limits(
     of node: SettingsNode, _ what: String, file: String, _ reader: SettingsReader
   ) -> [String: Said<Int>] {
-    let object = reader.object(node, what, names: ServerLimits.names)
+    let object = reader.object(node, what, limits, isFile: what == "the file")
     return object.names.reduce(into: [:]) { limits, name in
-      limits[name] = object.whole(name, in: ServerLimits.range)
+      limits[name] = object.whole(name)
         .map { Said(value: $0, at: "\(file):\(object.line(of: name))") }
     }
   }

@@ -5,15 +5,21 @@ import Testing
 
 /// Files of settings, of `syncd` and of the server: what is wrong is told with its line.
 struct SettingsTests {
+  private static let inner = [SettingDeclaration("flag", .flag, "")]
+  private static let settings = [
+    SettingDeclaration("port", .whole(1...100), ""), SettingDeclaration("name", .text, ""),
+    SettingDeclaration("inner", .object(inner), ""),
+  ]
+
   private static func complaints(_ text: String) -> [String] {
     let reader = SettingsReader()
     do throws(SettingsComplaint) {
       let node = try SettingsNode(Data(text.utf8))
-      let root = reader.object(node, "the file", names: ["port", "name", "inner"])
-      _ = root.whole("port", in: 1...100)
+      let root = reader.object(node, "the file", settings, isFile: true)
+      _ = root.whole("port")
       _ = root.text("name")
       if let inner = root.node("inner") {
-        _ = reader.object(inner, "\"inner\"", names: ["flag"]).flag("flag")
+        _ = reader.object(inner, "\"inner\"", Self.inner).flag("flag")
       }
       return reader.complaints.map { $0.text(in: "f") }
     } catch {
@@ -43,13 +49,23 @@ struct SettingsTests {
       ("{\"port\": \u{0}}", "the byte 00 stands where a value is due"),
       ("{\"name\": \"a\n\"}", "has no second quote on its line"),
       ("{\n\"port\": 1\n\"name\": \"x\"}", "f:3: this is no JSON object: a comma or } is due"),
-      ("{\"port\": 1,}", "the name of a setting"), ("{\"port\" 1}", "a colon is due"),
+      ("{\"port\": 1,,}", "the name of a setting"), ("{,}", "the name of a setting"),
+      ("{\"port\" 1}", "a colon is due"),
       ("{\"port\": 1} x", "something follows"), ("", "the file is empty"), (" \n ", "is empty"),
       ("[1]", "the file is not a JSON object"), ("null", "the file is not a JSON object"),
       ("{\"port\": 1", "a comma or }"), ("{\"name\": \"\\", "the file ends within a text"),
       ("{\"name\": \"\\q\"}", "an escape that is none"), ("{\"inner\": [", "the file ends where"),
       ("{\"inner\": []}", "\"inner\" is not a JSON object"), ("{'port': 1}", "in double quotes"),
-      ("// x\n{}", "\"/\" stands where a value is due"), ("{\"port\": 1-2}", "1-2 is no number"),
+      ("/ x\n{}", "\"/\" stands where a value is due"),
+      (
+        "{\n/* x\n\"port\": 1}",
+        "f:2: this is no JSON object: a comment begins here that has no end"
+      ),
+      ("{\"port\": /* 1\n\n*/ 101}", "is a whole number from 1"),
+      ("// one\n/* two\nthree */ {\n\"prot\": 1}", "f:4: \"prot\" is no setting"),
+      ("{\"$schema\": 1}", "\"$schema\" is a text"),
+      ("{\"inner\": {\"$schema\": \"x\"}}", "is no setting"),
+      ("{\"port\": 1-2}", "1-2 is no number"),
     ])
   func wrong(text: String, words: String) {
     let complaints = Self.complaints(text)

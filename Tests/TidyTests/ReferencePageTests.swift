@@ -253,11 +253,11 @@ struct ReferencePageTests {
   @Test("DaemonManual.md has every setting of the configuration")
   func settings() throws {
     let page = try Pages.text("DaemonManual.md")
-    let sets = try Self.matches(
-      #"names: \[([^\]]+)\]"#,
-      in: try Self.text("Client/SyncDaemon/DaemonConfiguration.swift"))
-    let names = sets.flatMap { $0[0].split(separator: ",") }
-      .map { $0.trimmingCharacters(in: CharacterSet(charactersIn: " \"")) }
+    let names =
+      try Self.matches(
+        #"SettingDeclaration\(\s*"(\w+)""#,
+        in: try Self.text("Client/SyncDaemon/DaemonSettings.swift")
+      ).map { $0[0] } + ["logLevel"]
     #expect(names.count == 9, "\(names)")
     for name in names { #expect(page.contains("| `\(name)` |"), "DaemonManual.md lacks \(name)") }
   }

@@ -1,11 +1,14 @@
 import Foundation
 
-/// Reads JSON, and keeps lines: what the parser of the standard library does not tell.
+/// Reads JSON, and keeps lines: what the parser of the standard library does not tell. A file that a person writes may have
+/// comments (`//` to the end of a line, `/* */`), and a comma behind the last of several.
 struct SettingsParser {
   private let bytes: [UInt8]
   private var index = 0
   private var line = 1
   private var depth = 0
+  /// Where a comment begins that has no end.
+  private var openComment: Int?
 
   private static let depthMax = 32
 
@@ -24,18 +27,49 @@ struct SettingsParser {
   private var peek: UInt8? { index < bytes.count ? bytes[index] : nil }
 
   private func complaint(_ message: String) -> SettingsComplaint {
-    SettingsComplaint(line: line, "this is no JSON object: \(message)")
+    if let openComment {
+      return SettingsComplaint(
+        line: openComment, "this is no JSON object: a comment begins here that has no end")
+    }
+    return SettingsComplaint(line: line, "this is no JSON object: \(message)")
   }
 
+  /// White space and comments.
   private mutating func skipSpace() {
     while index < bytes.count {
       switch bytes[index] {
       case 0x0A: line += 1
       case 0x20, 0x09, 0x0D: break
+      case UInt8(ascii: "/"):
+        guard skipComment() else { return }
+        continue
       default: return
       }
       index += 1
     }
+  }
+
+  /// False where no comment is, or one that has no end.
+  private mutating func skipComment() -> Bool {
+    let rest = bytes[index...]
+    if rest.starts(with: "//".utf8) {
+      index = rest.firstIndex(of: 0x0A) ?? bytes.count
+      return true
+    }
+    guard rest.starts(with: "/*".utf8) else { return false }
+    var lines = 0
+    var place = index + 2
+    while place + 1 < bytes.count {
+      if bytes[place] == UInt8(ascii: "*"), bytes[place + 1] == UInt8(ascii: "/") {
+        line += lines
+        index = place + 2
+        return true
+      }
+      if bytes[place] == 0x0A { lines += 1 }
+      place += 1
+    }
+    openComment = openComment ?? line
+    return false
   }
 
   /// Takes a byte, after white space, if it is the one.
@@ -78,6 +112,7 @@ struct SettingsParser {
       if parser.takes("}") { return members }
       repeat {
         parser.skipSpace()
+        if parser.peek == UInt8(ascii: "}"), !members.isEmpty { break }
         guard parser.peek == UInt8(ascii: "\"") else {
           throw parser.complaint("the name of a setting, in double quotes, is due")
         }
@@ -99,7 +134,11 @@ struct SettingsParser {
     try nested { (parser: inout SettingsParser) throws(SettingsComplaint) in
       var elements: [SettingsNode] = []
       if parser.takes("]") { return elements }
-      repeat { elements.append(try parser.value()) } while parser.takes(",")
+      repeat {
+        parser.skipSpace()
+        if parser.peek == UInt8(ascii: "]"), !elements.isEmpty { break }
+        elements.append(try parser.value())
+      } while parser.takes(",")
       guard parser.takes("]") else { throw parser.complaint("a comma or ] is due") }
       return elements
     }

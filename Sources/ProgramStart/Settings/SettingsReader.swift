@@ -13,14 +13,20 @@ package final class SettingsReader {
 
   /// The settings of an object; a name that is not known, or that stands twice, is complained of.
   ///
-  /// - Parameter what: the object's name in complaints: `the file`, `a store`.
+  /// - Parameters:
+  ///   - what: the object's name in complaints: `the file`, `a store`.
+  ///   - settings: what it may have.
+  ///   - isFile: whether it may also say where its schema lies.
   package func object(
-    _ node: SettingsNode, _ what: String, names: [String]
+    _ node: SettingsNode, _ what: String, _ settings: [SettingDeclaration], isFile: Bool = false
   ) -> SettingsObject {
+    let declared = Dictionary(settings.map { ($0.name, $0) }) { first, _ in first }
     guard case .object(let members) = node.value else {
       complain(node.line, nil, "\(what) is not a JSON object")
-      return SettingsObject(line: node.line, members: [:], reader: self)
+      return SettingsObject(line: node.line, members: [:], declared: declared, reader: self)
     }
+    let names = settings.map(\.name)
+    let all = isFile ? names + [SettingsSchema.reference] : names
     var known: [String: SettingsNode.Member] = [:]
     for member in members {
       if let first = known[member.name] {
@@ -28,7 +34,7 @@ package final class SettingsReader {
           member.line, member.name,
           "stands twice in one object (line \(first.line) has it too); only one of the two would count"
         )
-      } else if names.contains(member.name) {
+      } else if all.contains(member.name) {
         known[member.name] = member
       } else {
         let near =
@@ -39,7 +45,9 @@ package final class SettingsReader {
           "is no setting\(near); known are \(names.sorted().joined(separator: ", "))")
       }
     }
-    return SettingsObject(line: node.line, members: known, reader: self)
+    let object = SettingsObject(line: node.line, members: known, declared: declared, reader: self)
+    _ = object.text(SettingsSchema.reference)
+    return object
   }
 
   /// The name that was probably meant; nil where none is near.
@@ -78,6 +86,7 @@ package final class SettingsReader {
 package struct SettingsObject {
   package let line: Int
   fileprivate let members: [String: SettingsNode.Member]
+  fileprivate let declared: [String: SettingDeclaration]
   fileprivate let reader: SettingsReader
 
   /// The line of a setting, or of the object that does not have it.
@@ -87,8 +96,10 @@ package struct SettingsObject {
 
   /// The settings that are there, by line.
   package var names: [String] {
-    members.values.sorted { $0.line != $1.line ? $0.line < $1.line : $0.name < $1.name }
-      .map(\.name)
+    members.values.filter { $0.name != SettingsSchema.reference }.sorted {
+      $0.line != $1.line ? $0.line < $1.line : $0.name < $1.name
+    }
+    .map(\.name)
   }
 
   /// A text that is not empty. It may be the name of a file, which may have every character but one.
@@ -114,8 +125,10 @@ package struct SettingsObject {
     return flag
   }
 
-  package func number(_ name: String, in range: ClosedRange<Double>) -> Double? {
-    guard let member = members[name] else { return nil }
+  package func number(_ name: String) -> Double? {
+    guard let member = members[name], case .number(let range)? = declared[name]?.kind else {
+      return nil
+    }
     guard case .number(let text) = member.node.value, let number = Double(text),
       range.contains(number)
     else {
@@ -126,8 +139,10 @@ package struct SettingsObject {
     return number
   }
 
-  package func whole(_ name: String, in range: ClosedRange<Int>) -> Int? {
-    guard let member = members[name] else { return nil }
+  package func whole(_ name: String) -> Int? {
+    guard let member = members[name], case .whole(let range)? = declared[name]?.kind else {
+      return nil
+    }
     guard case .number(let text) = member.node.value, let number = Int(text),
       range.contains(number)
     else {
@@ -147,15 +162,14 @@ package struct SettingsObject {
     }
   }
 
-  /// The least level to log.
-  package func logLevel(_ name: String) -> String? {
-    guard let level = text(name) else { return nil }
-    guard SettingsObject.logLevels.contains(level) else {
-      reader.complain(
-        line(of: name), name, "is one of \(SettingsObject.logLevels.joined(separator: ", "))")
+  /// One of the words that are declared.
+  package func choice(_ name: String) -> String? {
+    guard let text = text(name), case .choice(let words)? = declared[name]?.kind else { return nil }
+    guard words.contains(text) else {
+      reader.complain(line(of: name), name, "is one of \(words.joined(separator: ", "))")
       return nil
     }
-    return level
+    return text
   }
 
   package static let logLevels = [

@@ -1,0 +1,99 @@
+extension ServerLimits {
+  /// What each limit is, in the words of its declaration: for a schema.
+  package static let meanings: [String: String] = [
+    "bodyBytesMax":
+      "Bytes of one push as sent (compressed). Larger ones get 413 before they are read. As much as a client makes of one (`ChangeSetLimits.frameBytesMax`): a smaller bound would leave an import stuck.",
+    "inflatedBytesMax":
+      "Bytes that the index section of a push may inflate to.",
+    "bodiesInMemoryBytesMax":
+      "Bytes of request bodies held in memory at one time by all requests; above it, 503.",
+    "valuesInMemoryBytesMax":
+      "Bytes of values sections that are inflated at one time, to check them; above it, 503. At least what one change set may have (`ChangeSetLimits.valuesBytesMax`).",
+    "commonPlacesMax":
+      "Places that a replica may ask after at one time to find where its log and the zone's part.",
+    "bodySeconds":
+      "Seconds that a client may take to send one body, beside a second for each `bodyBytesPerSecondMin`: bounds a slow sender.",
+    "bodyBytesPerSecondMin":
+      "Bytes a second that a long body has to come with.",
+    "objectsPerPushMax":
+      "Objects named by one push.",
+    "partsPerPushMax":
+      "Parts that one push may come in.",
+    "stagedBytesPerReplicaMax":
+      "Bytes of the parts of one replica's pushes that wait for their last one, beside the log. A larger push is refused.",
+    "stagedBytesMax":
+      "Bytes of the parts of all replicas' pushes that wait; above it, 503.",
+    "stagedSeconds":
+      "Seconds after its last part came for which a push is waited for (7 days).",
+    "clockAheadMillisecondsMax":
+      "Milliseconds that a transaction's time may lie ahead of this host's clock (24 hours).",
+    "clockLeapMillisecondsMax":
+      "Milliseconds that the host's clock may be set ahead and be followed at once (30 days).",
+    "clockLeapAtStartMillisecondsMax":
+      "The same in the first `clockLeapSeconds` of a process (400 days): a server may have been off for long, or put back to an old backup, and its host's clock may be set right only after it was started.",
+    "clockLeapSeconds":
+      "Seconds for which a clock must stay further ahead than that before it is followed.",
+    "pageBytesMax":
+      "Bytes of log in one answer, whatever the client asks; one entry is always sent whole.",
+    "pageEntriesMax":
+      "Entries in one answer: bounds the work for a log of many small change sets.",
+    "waitSecondsMax":
+      "Seconds that a long poll may wait, whatever the client asks. Below common proxy time-outs (60).",
+    "waitersMax":
+      "Long polls that wait for news at one time; further ones are answered after a second or two.",
+    "connectionsMax":
+      "Open connections; further ones wait in the listen queue.",
+    "idleSeconds":
+      "Seconds after which a connection with no request, or with half of one, is closed.",
+    "headerBytesMax":
+      "Bytes of all header fields of one request.",
+    "headerFieldsMax":
+      "Header fields of one request.",
+    "queuedPushesMax":
+      "Pushes that wait for the writer; further ones get 503.",
+    "groupPushesMax":
+      "Pushes in one group commit: bounds the time until the first of the group is answered.",
+    "groupBytesMax":
+      "Bytes in one group commit.",
+    "checkpointPages":
+      "Pages of write-ahead log (4 KiB each) above which the server checkpoints.",
+    "databaseBytesMax":
+      "Bytes of the database file; above it a push gets 507. 0 means that only the disk bounds it.",
+    "replicasPerZoneMax":
+      "Replicas that one zone remembers.",
+    "requestsPerTokenMax":
+      "Requests with one token in `rateSeconds`; further ones get 429. Many hosts may share a token, so this bounds a client that runs in a circle, not work.",
+    "refusalsPerAddressMax":
+      "Requests with a wrong token from one address in `rateSeconds` that are told so; further ones get 429. A right token passes all the same: others may be behind that address.",
+    "rateSeconds":
+      "Seconds in which requests are counted.",
+    "wrongSignInsPerAddressMax":
+      "Wrong tokens of operators from one address in `rateSeconds` that are told so; further ones get 429.",
+    "sessionsMax":
+      "Operators that are signed in at the status page at one time; of further ones the one who signed in first is signed out.",
+    "sessionSeconds":
+      "Seconds after which an operator has to sign in anew (12 hours).",
+    "holdStaleAnswers":
+      "Stale answers to one replica within `holdStaleSeconds` after which the zone is held for it.",
+    "holdStaleSeconds":
+      "Seconds in which `holdStaleAnswers` are counted.",
+    "holdMilliseconds":
+      "Milliseconds for which a zone is held at most: a pull and a push of many megabytes.",
+    "retryAfterSeconds":
+      "Seconds that a refused client is asked to wait when the server is busy.",
+    "foldLogBytesMin":
+      "Bytes that come to a zone's log before it is added up anew (`ZoneFolding`), where that is more than a quarter of what it came to last. A new replica reads so much of the log at most.",
+    "watchSeconds":
+      "Seconds between two looks at what operators' commands have changed: requests that wait end when it concerns them.",
+    "readers":
+      "Connections to the database that serve reads.",
+    "databaseConnectionsMax":
+      "Connections of one node to PostgreSQL, beside one that listens.",
+    "databaseWaitersMax":
+      "Requests that wait for such a connection; further ones get 503.",
+    "databaseConnectSeconds":
+      "Seconds for which PostgreSQL may take to accept a connection.",
+    "databaseSeconds":
+      "Seconds for which a statement may take in PostgreSQL, and the way to its answer; then the connection is given up.",
+  ]
+}
