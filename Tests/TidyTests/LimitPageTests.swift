@@ -68,4 +68,29 @@ struct LimitPageTests {
         "Limits.md: \(bound.name) is \(bound.value), the page says \(cell ?? "nothing")")
     }
   }
+
+  @Test("What a schema says of a limit of the server is the limit's own comment")
+  func meanings() throws {
+    func text(_ name: String) throws -> String {
+      try String(
+        contentsOf: Pages.root.appendingPathComponent("Server/DriftlessServer/\(name)"),
+        encoding: .utf8)
+    }
+    let told = try text("ServerLimits+Meanings.swift")
+    var comment: [String] = []
+    var count = 0
+    for line in try text("ServerLimits.swift").split(separator: "\n") {
+      let line = line.trimmingCharacters(in: .whitespaces)
+      if line.hasPrefix("///") {
+        comment.append(line.dropFirst(3).trimmingCharacters(in: .whitespaces))
+        continue
+      }
+      defer { comment = [] }
+      guard line.hasPrefix("package var "), line.contains(" = "), !comment.isEmpty else { continue }
+      count += 1
+      let words = comment.joined(separator: " ")
+      #expect(told.contains("\"\(words)\""), "\(line): \(words)")
+    }
+    #expect(count > 40)
+  }
 }
