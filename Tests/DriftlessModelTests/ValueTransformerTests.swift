@@ -33,6 +33,20 @@ struct ValueTransformerTests {
     return (context, try context.insert(entityNamed: "Thing"))
   }
 
+  @Test("An archive of an object that is not to be made gives nothing, wherever in it that lies")
+  func otherClasses() throws {
+    let transformer = SecureUnarchiveFromData()
+    for object in [NSDateComponents(), NSArray(array: [NSDateComponents()])] as [NSObject] {
+      let archive = try NSKeyedArchiver.archivedData(
+        withRootObject: object, requiringSecureCoding: true)
+      #expect(transformer.transformedValue(archive) == nil)
+    }
+    let text = try #require(transformer.reverseTransformedValue(["a", "b"]) as? Data)
+    #expect(transformer.transformedValue(text) as? [String] == ["a", "b"])
+    #expect(transformer.transformedValue(text.dropLast(20)) == nil)
+    #expect(transformer.transformedValue(Data()) == nil)
+  }
+
   @Test("Transformers are registered, listed and taken away by name")
   func registry() {
     let name = ValueTransformer.Name("RegistryTest")

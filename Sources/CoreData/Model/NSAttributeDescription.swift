@@ -15,14 +15,21 @@ extension AttributeDescription {
   /// The value of a new object; nil for none. A value of another type makes loading a store of the model fail.
   public var defaultValue: Any? {
     get {
-      if case .data(let data) = knownDefault, isArchived { return PlainArchive.value(of: data) }
+      if let given = givenDefault as? Carried<Any> { return given.value }
+      if case .data(let data) = knownDefault, type == .transformable {
+        return isArchived ? PlainArchive.value(of: data) : valueTransformer?.value(of: data) ?? data
+      }
       return foundationValue(knownDefault.plain)
     }
     set {
-      let isArchive = type == .transformable && newValue != nil && !(newValue is NSNull)
-      let archive = isArchive ? newValue.flatMap(PlainArchive.data).map(PropertyValue.data) : nil
+      var archive: PropertyValue?
+      if type == .transformable, let newValue, !(newValue is NSNull) {
+        let bytes = valueTransformer?.data(of: newValue) ?? PlainArchive.data(of: newValue)
+        archive = bytes.map(PropertyValue.data)
+      }
       let value = archive ?? propertyValue(newValue) ?? Self.misfit(type)
       knownDefault = Self.fitting(value, type)
+      if archive != nil, let newValue { givenDefault = Carried<Any>(newValue) }
     }
   }
 

@@ -128,7 +128,16 @@ extension ManagedObject {
     guard let value else {
       preconditionFailure("\(place) has no value, and is declared as \(Value.self)")
     }
-    preconditionFailure("\(place) is \(type(of: value)), and is declared as \(Value.self)")
+    let mismatch = "\(place) is \(type(of: value)), and is declared as \(Value.self)"
+    // What a file has need not be what the class expects; where that can be told, it is.
+    if let type = Value.self as? any ExpressibleByNilLiteral.Type, let none = type.none as? Value {
+      deferError {
+        throw ObjectError(
+          .typeMismatch, mismatch, suggestion: "Declare the property as what the store has.")
+      }
+      return none
+    }
+    preconditionFailure(mismatch)
   }
 
   private final func choice<Value: RawRepresentable>(
@@ -168,6 +177,10 @@ extension ManagedObject {
     if let date = value as? Date { return Value(date.timeIntervalSinceReferenceDate) }
     return Value((foundationValue(value) as? NSNumber)?.doubleValue ?? 0)
   }
+}
+
+extension ExpressibleByNilLiteral {
+  fileprivate static var none: Self { nil }
 }
 
 /// A type whose value for none is an empty one, as where Core Data's nil becomes a Swift value.

@@ -170,15 +170,16 @@ extension AttributeDescription {
   }
 }
 
-/// Archives of property lists' values: a transformable attribute that names no transformer keeps its values in them.
+/// Archives of property lists' values, and of objects that can be archived: a transformable attribute that names no transformer
+/// keeps its values in them.
 enum PlainArchive {
-  /// The archive of a value; nil for an object of another class.
+  /// The archive of a value; nil for an object that cannot be archived, or whose class lies within another type.
   static func data(of value: Any) -> Data? {
     SecureUnarchiveFromData().reverseTransformedValue(value) as? Data
   }
 
-  /// The value in an archive; of other bytes these.
+  /// The value in an archive, which may be of classes of the application; of other bytes these.
   static func value(of data: Data) -> Any {
-    SecureUnarchiveFromData().transformedValue(data) ?? data
+    SecureUnarchiveFromData.value(in: data, ofAnyClass: true) ?? data
   }
 }

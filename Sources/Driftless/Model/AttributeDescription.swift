@@ -16,6 +16,7 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
   private struct Values {
     var type = AttributeType.undefined
     var defaultValue = PropertyValue.null
+    var givenDefault: (any Sendable)?
     var valueTransformerName: String?
     var attributeValueClassName: String?
     var allowsExternalBinaryDataStorage = false
@@ -56,7 +57,17 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
   @_disfavoredOverload
   public var defaultValue: PropertyValue {
     get { values.defaultValue }
-    set { edit { $0.defaultValue = newValue } }
+    set {
+      edit {
+        $0.defaultValue = newValue
+        $0.givenDefault = nil
+      }
+    }
+  }
+  /// The object that an application gave for the default value of a transformable attribute, which is kept as its bytes.
+  package var givenDefault: (any Sendable)? {
+    get { values.givenDefault }
+    set { edit { $0.givenDefault = newValue } }
   }
   /// How a transformable attribute's value becomes bytes, by the name of a registered transformer.
   public var valueTransformerName: String? {

@@ -1,26 +1,57 @@
-import Foundation
+package import Foundation
 
 /// Foundation's transformer from archived bytes to values. A subclass may name further classes.
 open class SecureUnarchiveFromData: ValueTransformer, @unchecked Sendable {  // as its superclass
   /// The classes of the outermost objects that are taken from an archive.
-  open class var allowedTopLevelClasses: [AnyClass] {
-    [
-      NSArray.self, NSDictionary.self, NSSet.self, NSString.self, NSNumber.self, NSDate.self,
-      NSData.self, NSURL.self, NSUUID.self, NSNull.self,
-    ]
-  }
+  open class var allowedTopLevelClasses: [AnyClass] { plainClasses }
+
+  private static let plainClasses: [AnyClass] = [
+    NSArray.self, NSDictionary.self, NSSet.self, NSString.self, NSNumber.self, NSDate.self,
+    NSData.self, NSURL.self, NSUUID.self, NSNull.self,
+  ]
 
   public override init() { super.init() }
 
   /// The value in an archive; nil for bytes that are none, and for other classes.
   open override func transformedValue(_ value: Any?) -> Any? {
     let allowed = Self.allowedTopLevelClasses
-    guard let data = value as? Data,
-      let value = try? NSKeyedUnarchiver.unarchivedObject(ofClasses: allowed, from: data)
-    else { return nil }
-    // This platform's unarchiver does not ask of what class a number or a text is that stands alone.
+    // A class that is allowed by name decides itself what it takes from its archive.
+    let isOwn = allowed.contains { one in !Self.plainClasses.contains { $0 == one } }
+    guard let data = value as? Data, let value = Self.value(in: data, ofAnyClass: isOwn) else {
+      return nil
+    }
     guard let object = (value as AnyObject) as? NSObject else { return value }
     return allowed.contains { object.isKind(of: $0) } ? value : nil
+  }
+
+  /// The value in an archive; nil for bytes that are none.
+  ///
+  /// - Parameter ofAnyClass: Whether its objects may be of any class that is made for archives from anywhere; else they are
+  ///   of Foundation's plain ones.
+  package static func value(in data: Data, ofAnyClass: Bool) -> Any? {
+    // This platform's unarchiver traps on a class that it knows and is not to make.
+    guard areAllowed(in: data, ofAnyClass),
+      let unarchiver = try? NSKeyedUnarchiver(forReadingFrom: data)
+    else { return nil }
+    unarchiver.requiresSecureCoding = false
+    unarchiver.decodingFailurePolicy = .setErrorAndReturn
+    defer { unarchiver.finishDecoding() }
+    let value = unarchiver.decodeObject(forKey: NSKeyedArchiveRootObjectKey)
+    return unarchiver.error == nil ? value : nil
+  }
+
+  /// Whether all objects of an archive are of classes that may be made.
+  private static func areAllowed(in data: Data, _ ofAnyClass: Bool) -> Bool {
+    let archive = try? PropertyListSerialization.propertyList(from: data, format: nil)
+    guard let objects = (archive as? [String: Any])?["$objects"] as? [Any] else { return false }
+    return objects.allSatisfy { object in
+      guard let name = (object as? [String: Any])?["$classname"] as? String else { return true }
+      let found: AnyClass? =
+        NSKeyedUnarchiver.class(forClassName: name) ?? NSClassFromString(name)
+      guard let found = found as? any (NSObject & NSSecureCoding).Type, found.supportsSecureCoding
+      else { return false }
+      return ofAnyClass || plainClasses.contains { found.isSubclass(of: $0) }
+    }
   }
 
   /// The archive of a value; nil for one that cannot be archived.
@@ -40,7 +71,14 @@ open class SecureUnarchiveFromData: ValueTransformer, @unchecked Sendable {  // 
       is UUID, is NSNull, is NSNumber:
       true
     case is NSArray, is NSDictionary, is NSSet: false
-    default: value is any NSSecureCoding
+    default:
+      (type(of: value) as? any NSSecureCoding.Type)?.supportsSecureCoding == true
+        && hasNameForArchives(value)
     }
+  }
+
+  /// An archive names a class by its module and its own name alone; the archiver traps on one within another type.
+  private static func hasNameForArchives(_ value: Any) -> Bool {
+    String(reflecting: type(of: value)).split(separator: ".").count == 2
   }
 }

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import Synchronization
 
 /// Turns a value into another and back: for a transformable attribute, an application's value into
@@ -69,13 +69,13 @@ open class ValueTransformer: @unchecked Sendable {  // immutable here; so subcla
   open func reverseTransformedValue(_ value: Any?) -> Any? { value }
 
   /// The bytes that a store keeps of a value; nil when the transformer cannot make them.
-  final func data(of value: Any) -> Data? {
+  package final func data(of value: Any) -> Data? {
     let bytes = isUnarchiver ? reverseTransformedValue(value) : transformedValue(value)
     return bytes as? Data
   }
 
   /// The value of the bytes that a store keeps; nil when the transformer cannot make it.
-  final func value(of data: Data) -> Any? {
+  package final func value(of data: Data) -> Any? {
     isUnarchiver ? transformedValue(data) : reverseTransformedValue(data)
   }
 
