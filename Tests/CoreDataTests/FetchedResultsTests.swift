@@ -7,6 +7,7 @@ struct FetchedResultsTests {
   private final class Listener: NSFetchedResultsControllerDelegate {
     var told: [String] = []
     var difference: CollectionDifference<NSManagedObjectID>?
+    var sectionCounts: [Int] = []
 
     func controllerWillChangeContent(
       _ controller: NSFetchedResultsController<any NSFetchRequestResult>
@@ -16,7 +17,10 @@ struct FetchedResultsTests {
       _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
       didChange sectionInfo: any NSFetchedResultsSectionInfo, atSectionIndex sectionIndex: Int,
       for type: NSFetchedResultsChangeType
-    ) { told.append("section \(type) \(sectionInfo.name) \(sectionIndex)") }
+    ) {
+      told.append("section \(type) \(sectionInfo.name) \(sectionIndex)")
+      sectionCounts.append(sectionInfo.numberOfObjects)
+    }
 
     func controller(
       _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
@@ -121,6 +125,8 @@ struct FetchedResultsTests {
         listener.take() == [
           "will", "section delete 1 0", "section insert 3 1", "move a 0.0 1.0", "did 2",
         ])
+      // A section that went has nothing any more.
+      #expect(listener.sectionCounts == [0, 1])
       #expect(listener.difference == nil)
     }
   }

@@ -108,6 +108,20 @@ struct MigrationTests {
     let person = try #require(mapping.entityMappings.first)
     #expect(person.mappingType == .transformEntityMappingType)
     #expect(Set(person.attributeMappings?.map(\.name) ?? []) == ["name", "city"])
+    let renamed = model("called")
+    renamed.entities[0].attributesByName["called"]?.renamingIdentifier = "name"
+    for (source, destination, properties) in [
+      (model("name"), model("name", "city"), (["name"], ["city"], [])),
+      (model("name", "city"), model("name"), (["name"], [], ["city"])),
+      (model("name", "city"), renamed, (["called"], [], ["city"])),
+    ] as [(NSManagedObjectModel, NSManagedObjectModel, (Set<String>, Set<String>, Set<String>))] {
+      let info = try NSMappingModel.inferredMappingModel(
+        forSourceModel: source, destinationModel: destination
+      ).entityMappings.first?.userInfo
+      #expect(info?["mappedProperties"] as? Set<String> == properties.0)
+      #expect(info?["addedProperties"] as? Set<String> == properties.1)
+      #expect(info?["removedProperties"] as? Set<String> == properties.2)
+    }
   }
 
   @Test("A policy that is not there ends the migration with an error")

@@ -83,6 +83,52 @@ struct StoreTests {
     }
   }
 
+  @Test("A store that was removed is closed, its log in the file, though a context of it is there")
+  func removed() throws {
+    let url = folder.file("a.sqlite")
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Shop.model())
+    let store = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: url)
+    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      let item = Item(context: context)
+      item.name = "Lamp"
+      try context.save()
+      #expect(FileManager.default.fileExists(atPath: url.path + "-wal"))
+      item.name = "Chair"
+      try coordinator.remove(store)
+      #expect(!FileManager.default.fileExists(atPath: url.path + "-wal"))
+      // What was unsaved of it is forgotten, and stands in the way of no save.
+      try context.save()
+      #expect(item.managedObjectContext == nil)
+    }
+    let moved = folder.file("b.sqlite")
+    try FileManager.default.copyItem(at: url, to: moved)
+    try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: moved)
+    try context.performAndWait {
+      let items = try context.fetch(Item.fetchRequest())
+      #expect(items.map(\.name) == ["Lamp"])
+    }
+  }
+
+  @Test("An option that is a key of notifications is passed over, by every way")
+  func passedOver() throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Shop.model())
+    try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: folder.file("a.sqlite"),
+      options: [
+        NSPersistentHistoryTokenKey: true,
+        NSPersistentHistoryTrackingKey: [NSPersistentHistoryTrackingKey: true],
+      ])
+    let description = NSPersistentStoreDescription(url: folder.file("b.sqlite"))
+    description.setOption(NSNumber(value: true), forKey: NSPersistentHistoryTokenKey)
+    nonisolated(unsafe) var failure: (any Error)?  // the handler is called before this goes on
+    coordinator.addPersistentStore(with: description) { failure = $1 }
+    #expect(failure == nil && coordinator.persistentStores.count == 2)
+  }
+
   @Test("A type, an option or a file that cannot be is an error, by both ways")
   func refusals() throws {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Shop.model())

@@ -117,8 +117,9 @@ final class FollowedResults {
     let controller = controller
     delegate.controllerWillChangeContent(controller)
     for index in changes.deletedSections {
-      delegate.controller(
-        controller, didChange: old[index], atSectionIndex: index, for: .delete)
+      var gone = old[index]
+      gone.members = []
+      delegate.controller(controller, didChange: gone, atSectionIndex: index, for: .delete)
     }
     for index in changes.insertedSections {
       delegate.controller(

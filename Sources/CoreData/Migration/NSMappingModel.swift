@@ -37,9 +37,11 @@ open class NSMappingModel: NSObject {
     forSourceModel sourceModel: NSManagedObjectModel, destinationModel: NSManagedObjectModel
   ) throws -> NSMappingModel {
     do {
-      return NSMappingModel(
+      let model = NSMappingModel(
         try MappingModel.inferredMappingModel(
           forSourceModel: sourceModel, destinationModel: destinationModel))
+      for mapping in model.entityMappings { mapping.tell(of: sourceModel, destinationModel) }
+      return model
     } catch { throw cocoaError(error) }
   }
 
@@ -99,6 +101,26 @@ open class NSEntityMapping: NSObject {
     entityMigrationPolicyClassName =
       info.removeValue(forKey: Self.policyKey) ?? known.entityMigrationPolicyClassName
     userInfo = info.isEmpty ? nil : info
+  }
+
+  /// An inferred mapping says in its `userInfo` which properties stay, come and go.
+  fileprivate func tell(of source: NSManagedObjectModel, _ destination: NSManagedObjectModel) {
+    guard let old = sourceEntityName.flatMap({ source.entitiesByName[$0] }),
+      let new = destinationEntityName.flatMap({ destination.entitiesByName[$0] })
+    else { return }
+    func names(of entity: EntityDescription) -> Set<String> {
+      Set(entity.attributesByName.keys).union(entity.relationshipsByName.keys)
+    }
+    let former = names(of: old)
+    let sources = names(of: new).map { name in
+      (name, from: new.propertiesByName[name]?.renamingIdentifier ?? name)
+    }
+    let mapped = sources.filter { former.contains($0.from) }
+    userInfo = [
+      "mappedProperties": Set(mapped.map(\.0)),
+      "addedProperties": names(of: new).subtracting(mapped.map(\.0)),
+      "removedProperties": former.subtracting(mapped.map(\.from)),
+    ]
   }
 
   func known() throws -> EntityMapping {

@@ -87,7 +87,7 @@ public let NSBinaryStoreInsecureDecodingCompatibilityOption =
 public let NSSQLiteManualVacuumOption = "NSSQLiteManualVacuumOption"
 /// The history is kept: it always is, so that no is refused.
 public let NSPersistentHistoryTrackingKey = "NSPersistentHistoryTrackingKey"
-/// In a notification of a remote change: the place in the history after it.
+/// In a notification of a remote change: the place in the history after it. As an option of a store it is passed over.
 public let NSPersistentHistoryTokenKey = "historyToken"
 /// In a notification of a remote change: the file of the store.
 public let NSPersistentStoreURLKey = "storeURL"

@@ -53,9 +53,10 @@ extension NSManagedObjectMaking {
 }
 
 extension ManagedObject {
-  /// The entity that the class stands for, in the models of the process. A class that stands for none is a precondition
-  /// failure.
+  /// The entity that the class stands for, in the models of the process; of `NSManagedObject` itself one without a name. A
+  /// class that stands for none is a precondition failure.
   public class func entity() -> NSEntityDescription {
+    if self == ManagedObject.self { return NSEntityDescription() }
     do {
       ObjectClassNames.note(self)
       return try knownEntity()

@@ -108,7 +108,7 @@ extension NSPredicate {
 
 /// What predicates that were made here ask.
 enum PredicateTrees {
-  /// Evaluates what a predicate asks on an object, or on a dictionary.
+  /// Evaluates what a predicate asks on an object, or on a dictionary; of constants alone on anything.
   static func block(
     _ outcome: Result<FetchPredicate, FetchError>
   ) -> @Sendable (Any?, [String: Any]?) -> Bool {
@@ -125,16 +125,20 @@ enum PredicateTrees {
         case let values as NSDictionary:
           let named = values.reduce(into: [String: Any]()) { $0["\($1.key)"] = $1.value }
           return try predicate.evaluate(NamedValues(values: named))
-        default:
-          throw FetchError(
-            .unsupported, "A predicate with a format is for managed objects and dictionaries",
-            suggestion: "Use a block for other objects.")
+        default: return try predicate.evaluate(NothingNamed())
         }
       } catch {
         preconditionFailure("\(error)")
       }
     }
   }
+}
+
+/// Of any other object no property is read: a predicate about constants alone needs none.
+private struct NothingNamed: PropertySource {
+  var predicateObjectKey: ObjectKey? { nil }
+
+  func predicateValue(forKey key: String) -> PredicateValue? { nil }
 }
 
 /// A dictionary as something that predicates and sort descriptors read.

@@ -69,7 +69,8 @@ extension PersistentStoreCoordinator {
     } catch { throw storeError(error, at: description.url) }
   }
 
-  /// Detaches the store. Objects that contexts have of it are forgotten when the context ends its event.
+  /// Detaches the store and closes its file, which is whole then without a log, unless another process has it open. Objects
+  /// that contexts have of it are forgotten when the context ends its event.
   /// - Throws: 134060 for a store of another coordinator.
   public func remove(_ store: NSPersistentStore) throws {
     guard persistentStores.contains(where: { $0 === store }) else {
@@ -79,6 +80,7 @@ extension PersistentStoreCoordinator {
     }
     (store as? any OwnStore)?.willBeRemoved(from: self)
     detach(store)
+    store.close()
   }
 
   /// The file of a store; `/dev/null` for one in memory.
@@ -350,7 +352,7 @@ extension StoreOptions {
     var options = self
     var known: [String: any Sendable] = [:]
     for (key, value) in given {
-      guard let key = key.base as? String, !isWithoutHistory(key, value) else { continue }
+      guard let key = key.base as? String, !isWithoutEffect(key, value) else { continue }
       if let manager = value as? NSStagedMigrationManager {
         options.stagedMigration = manager.known
       } else {
@@ -373,7 +375,7 @@ extension PersistentStoreDescription {
     // By this way a store is not migrated unless an option says so.
     description.shouldMigrateStoreAutomatically = false
     for (key, value) in options ?? [:] {
-      guard let key = key.base as? String, !isWithoutHistory(key, value) else { continue }
+      guard let key = key.base as? String, !isWithoutEffect(key, value) else { continue }
       if let manager = value as? NSStagedMigrationManager {
         description.storeOptions.stagedMigration = manager.known
       } else {

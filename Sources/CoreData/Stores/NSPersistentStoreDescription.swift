@@ -22,8 +22,7 @@ extension PersistentStoreDescription {
       storeOptions.stagedMigration = (option as? NSStagedMigrationManager)?.known
       return
     }
-    // The history is kept all the same.
-    if let option, isWithoutHistory(key, option) { return }
+    if let option, isWithoutEffect(key, option) { return }
     setKnownOption(option.flatMap(optionValue), forKey: key)
   }
 

@@ -31,9 +31,14 @@ extension PersistentStoreCoordinator {
   }
 }
 
-/// Whether an option says that no history is to be kept: it is kept all the same.
-func isWithoutHistory(_ key: String, _ value: Any) -> Bool {
-  key == NSPersistentHistoryTrackingKey && (value as? NSNumber)?.boolValue == false
+/// Whether an option makes no difference here, nor in Core Data: that no history is to be kept, which is kept all the same, and
+/// a key of notifications.
+func isWithoutEffect(_ key: String, _ value: Any) -> Bool {
+  switch key {
+  case NSPersistentHistoryTrackingKey: (value as? NSNumber)?.boolValue != true
+  case NSPersistentHistoryTokenKey: true
+  default: false
+  }
 }
 
 /// Coordinators are told apart as objects.

@@ -140,7 +140,7 @@ extension ManagedObjectContext: ObjectSource {
     do {
       guard var request = try property.request() else { return [] }
       request.predicate = try request.predicate?.withSubstitutionVariables([
-        "FETCH_SOURCE": object, "FETCHED_PROPERTY": property.name,
+        "FETCH_SOURCE": object, "FETCHED_PROPERTY": DescribedProperty(property),
       ])
       return try fetch(request)
     } catch {

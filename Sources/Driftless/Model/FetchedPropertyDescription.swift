@@ -1,6 +1,7 @@
 /// A property whose value is the result of a fetch: objects of any entity, which are never set.
 ///
-/// In its predicate `$FETCH_SOURCE` is the object itself and `$FETCHED_PROPERTY` this description.
+/// In its predicate `$FETCH_SOURCE` is the object itself and `$FETCHED_PROPERTY` this description, whose `name` and `userInfo` it
+/// may ask.
 public final class FetchedPropertyDescription: PropertyDescription,
   @unchecked Sendable  // as its superclass
 {

@@ -74,11 +74,19 @@ extension PredicateEvaluator {
     var result: Bool? = false
     for (index, candidate) in elements.enumerated() {
       if let items, items.count == elements.count { equality.right = items[index] }
-      let isEqual = try equal(element, candidate, equality)
+      let isEqual = try equal(element, Self.comparable(candidate, with: element), equality)
       if isEqual == true { return true }
       if isEqual == nil, items != nil { result = nil }
     }
     return result
+  }
+
+  /// A number of a list in which a text is looked for has the text that it prints as, as in the store.
+  private static func comparable(_ candidate: Operand, with element: Operand) -> Operand {
+    guard case .value(let value) = candidate, case .value(let text) = element, text.text != nil,
+      let number = value.numberText
+    else { return candidate }
+    return .value(.string(number))
   }
 
   private func text(

@@ -10,6 +10,16 @@ extension PropertyValue {
     }
   }
 
+  /// A number as the text that a text among numbers is compared with; nil for what is no number.
+  var numberText: String? {
+    switch self {
+    case .bool, .integer: wholeNumber.map { "\($0)" }
+    case .double(let value): "\(value)"
+    case .decimal(let value): "\(value)"
+    default: nil
+    }
+  }
+
   /// The value as a number of floating point; nil when it is no number.
   var number: Double? {
     switch self {

@@ -34,6 +34,11 @@ extension PersistentHistoryChange: PropertySource {
   }
 }
 
+/// An entity is compared by its name, as changes of the history have it.
+extension EntityDescription: PredicateArgument {
+  var predicateArgument: PropertyValue? { .string(name) }
+}
+
 extension PersistentHistoryToken: PredicateArgument {
   /// The number of the transaction, for a token of one store.
   var predicateArgument: PropertyValue? {

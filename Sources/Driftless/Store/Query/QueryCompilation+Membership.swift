@@ -71,7 +71,9 @@ extension QueryCompilation {
     let value = try side(left, kind, comparison)
     var values: [SQLFragment] = []
     for constant in constants {
-      values.append(try side(.constant(constant), kind, comparison))
+      // As SQLite compares: what is no text has the text that it prints as.
+      let text = kind == .text ? constant.numberText.map { PropertyValue.string($0) } : nil
+      values.append(try side(.constant(text ?? constant), kind, comparison))
     }
     if values.count == 1 { return value + " = " + values[0] }
     guard values.count > Self.manyValues else {

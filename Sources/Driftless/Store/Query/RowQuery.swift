@@ -216,15 +216,17 @@ extension FetchExpression {
 }
 
 extension FetchPredicate {
-  /// With the names of computed columns replaced by what they compute.
+  /// With the names of computed columns, which may be written as variables, replaced by what they compute.
   fileprivate func naming(_ properties: [FetchedProperty]) -> FetchPredicate {
     mapExpressions { expression in
-      guard case .keyPath(let path) = expression,
-        let named = properties.first(where: {
-          $0.isExpression && $0.name == path.joined(separator: ".")
-        })
-      else { return expression }
-      return named.expression ?? expression
+      let name: String
+      switch expression {
+      case .keyPath(let path): name = path.joined(separator: ".")
+      case .variable(let variable, path: let path) where path.isEmpty: name = variable
+      default: return expression
+      }
+      let named = properties.first { $0.isExpression && $0.name == name }
+      return named?.expression ?? expression
     }
   }
 }
