@@ -32,6 +32,25 @@ struct EventTests {
     return seen.withLock { $0 }
   }
 
+  @Test("An event of the view context ends when the main actor is free, and once")
+  @MainActor func viewContext() async throws {
+    let context = library.container.viewContext
+    nonisolated(unsafe) var told = 0  // posted on the main actor
+    let observer = NotificationCenter.default.addObserver(
+      forName: .managedObjectContextObjectsDidChange, object: context, queue: nil
+    ) { _ in told += 1 }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    for title in ["a", "b", "c"] { try context.insert(Book.self).title = title }
+    #expect(told == 0)
+    for _ in 0..<500 where told == 0 { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(told == 1)
+    let child = ManagedObjectContext(parent: context)
+    try child.insert(Book.self).title = "d"
+    try child.save()
+    for _ in 0..<500 where told == 1 { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(told == 2)
+  }
+
   @Test("A save tells its objects, each list under Core Data's key")
   func didSave() throws {
     nonisolated(unsafe) var seen: [[String: [ManagedObject]]] = []  // posted on this thread

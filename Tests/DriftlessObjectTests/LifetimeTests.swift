@@ -10,6 +10,40 @@ struct LifetimeTests {
 
   init() throws { library = try Library() }
 
+  @Test("A chain of objects that hold each other is let go of without taking the stack")
+  func chain() throws {
+    let node = EntityDescription("Node")
+    node.properties = [RelationshipDescription("next", to: "Node", inverse: nil, toMany: true)]
+    let container = PersistentContainer(
+      name: "Nodes", model: ManagedObjectModel(entities: [node]), storeURL: nil)
+    try container.loadPersistentStores()
+    let context = container.newContext()
+    context.holdsMembers = true
+    let count = 30_000
+    var first: ManagedObject?
+    do {
+      var before: ManagedObject?
+      for _ in 0..<count {
+        let node = try context.insert(entityNamed: "Node")
+        if let before { try node.setValue([before], forKey: "next") }
+        before = node
+      }
+      try context.save()
+      first = before
+    }
+    try context.refreshAllObjects()
+    context.processPendingChanges()
+    var last = first
+    var length = 0
+    while let node = last {
+      length += 1
+      last = try (node.value(forKey: "next") as? [ManagedObject])?.first
+    }
+    #expect(length == count && context.registeredObjects.count == count)
+    first = nil
+    #expect(context.registeredObjects.isEmpty)
+  }
+
   @Test("An object that outlives its context keeps its values, and belongs to none")
   func outlivesContext() throws {
     var context: ManagedObjectContext? = library.container.newContext()

@@ -63,6 +63,7 @@ extension NSManagedObjectContext {
 
   /// Runs the block as an event of its own.
   private func run<T, E: Error>(_ block: () throws(E) -> T) throws(E) -> T {
+    base.beginWork()
     defer { base.processPendingChanges() }
     return try inside(block)
   }

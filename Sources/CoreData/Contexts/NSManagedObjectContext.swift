@@ -8,7 +8,8 @@ import Synchronization
 /// A context on another one asks its parent on the parent's queue, and waits. Its objects may be let go of
 /// anywhere.
 ///
-/// An event ends with a save, a fetch, `processPendingChanges()`, and the end of a block; nothing ends one by itself.
+/// An event ends with a save, a fetch, `processPendingChanges()`, and the end of a block; one of the main queue that began there
+/// by itself, when the main queue is free.
 open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on its queue
   /// What queue the context was made for.
   public let concurrencyType: NSManagedObjectContextConcurrencyType
@@ -108,17 +109,27 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   private static func base(
     _ coordinator: PersistentStoreCoordinator, _ queue: ContextQueue?
   ) -> ManagedObjectContext {
-    guard let queue else { return ManagedObjectContext(coordinator) }
-    return ManagedObjectContext(coordinator, queue: queue, isAsserted: false)
+    let base =
+      if let queue {
+        ManagedObjectContext(coordinator, queue: queue, isAsserted: false)
+      } else {
+        ManagedObjectContext(coordinator)
+      }
+    base.holdsMembers = true
+    return base
   }
 
   private static func base(
     parent: ManagedObjectContext, _ queue: ContextQueue?
   ) -> ManagedObjectContext {
-    guard let queue, let other = parent.queue, other !== queue else {
-      return ManagedObjectContext(parent: parent)
-    }
-    return ManagedObjectContext(parent: parent, queue: queue, isAsserted: false)
+    let base =
+      if let queue, let other = parent.queue, other !== queue {
+        ManagedObjectContext(parent: parent, queue: queue, isAsserted: false)
+      } else {
+        ManagedObjectContext(parent: parent)
+      }
+    base.holdsMembers = true
+    return base
   }
 
   // MARK: Where it is

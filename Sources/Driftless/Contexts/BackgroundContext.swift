@@ -22,7 +22,7 @@
 /// wait, for it does not depend on a thread that is free.
 ///
 /// One on a parent reads the parent and saves into it, on the parent's queue, and waits while it does so. It takes over what
-/// others save in its next piece of work.
+/// others save before its next piece of work.
 public final class BackgroundContext: @unchecked Sendable {  // used on its queue alone
   /// The coordinator of the stores that it works on.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
@@ -86,7 +86,7 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
   public func perform<Value: Sendable>(
     _ body: @escaping @Sendable (ManagedObjectContext) throws -> Value
   ) async throws -> Value {
-    try await queue.run { try self.context.perform { try body(self.context) } }
+    try await queue.run { try self.work { try body(self.context) } }
   }
 
   /// How many pieces of work were sent and have not begun.
@@ -94,7 +94,12 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
 
   /// Works in the context, after the work that was sent before, ends the event, and does not wait.
   func send(_ body: @escaping @Sendable (ManagedObjectContext) -> Void) {
-    queue.async { self.context.perform { body(self.context) } }
+    queue.async { self.work { body(self.context) } }
+  }
+
+  private func work<Value>(_ body: () throws -> Value) rethrows -> Value {
+    context.beginWork()
+    return try context.perform(body)
   }
 
   /// Works in the context and waits for it. Inside a piece of work it is part of that one, and does not end the event.
@@ -105,7 +110,7 @@ public final class BackgroundContext: @unchecked Sendable {  // used on its queu
     _ body: @Sendable (ManagedObjectContext) throws -> Value
   ) rethrows -> Value {
     if queue.isHeld { return try body(context) }
-    return try queue.sync { try context.perform { try body(context) } }
+    return try queue.sync { try work { try body(context) } }
   }
 }
 

@@ -122,6 +122,14 @@ final class ContextInbox: Sendable {
     }
   }
 
+  /// Whether something waits.
+  var hasNews: Bool {
+    content.withLock { content in
+      !content.news.saves.isEmpty || !content.news.commits.isEmpty
+        || !content.intoParent.parts.isEmpty
+    }
+  }
+
   func put(_ changes: ContextChanges) {
     guard changes.target == nil || changes.target == parent else { return }
     add { content in

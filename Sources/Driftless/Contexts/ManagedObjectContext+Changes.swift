@@ -296,8 +296,8 @@ extension ManagedObjectContext {
     if saving.takeDueReset() { reset() }
   }
 
-  /// Forgets all objects and changes. Objects that someone holds belong to no context any more. While a save writes it is not
-  /// done, as ``rollback()`` is not.
+  /// Forgets all objects and changes. Objects that someone holds belong to no context any more, and are faults without values.
+  /// While a save writes it is not done, as ``rollback()`` is not.
   public func reset() {
     if refuseWhileWriting("reset()", { $0.reset() }) { return }
     // An object that is told to go asks for it.
@@ -305,6 +305,7 @@ extension ManagedObjectContext {
     let objects = registeredObjects
     let ids = objects.map(\.objectID)
     dismiss(Array(objects))
+    for object in objects where object.graph == nil { object.loseValues() }
     _ = graph.ledger.unlistAll()
     graph.ledger.forgetWatched()
     prefetched = []
@@ -329,9 +330,10 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Takes what the store has now for all objects, keeping unsaved changes.
+  /// Takes what the store has now for all objects, keeping unsaved changes. Objects without any are faults then, and their
+  /// transient values are gone.
   public func refreshAllObjects() throws {
-    for object in registeredObjects { try refresh(object, mergeChanges: true) }
+    for object in registeredObjects { try refresh(object, mergeChanges: object.hasChanges) }
   }
 
   /// Whether the object was not a fault already. What lies in no row stays when changes are merged.
@@ -339,7 +341,12 @@ extension ManagedObjectContext {
   func takeAnew(_ object: ManagedObject, mergeChanges: Bool) throws -> Bool {
     object.state.tryReadingAgain()
     guard mergeChanges, object.hasChanges else {
-      guard !object.isFault || object.hasChanges else { return false }
+      guard !object.isFault || object.hasChanges else {
+        // What was read of its relationships is forgotten all the same.
+        object.forgetStoredCollections()
+        for state in object.collections { state?.letGo() }
+        return false
+      }
       if object.hasChanges { object.leaveOtherEnds() }
       let kept = mergeChanges ? object.transientValues : [:]
       let members = object.heldMembers

@@ -4,7 +4,8 @@ extension ManagedObjectContext {
   /// ``automaticallyMergesChangesFromParent`` is on, closes the undo group, and posts
   /// `.managedObjectContextObjectsDidChange` when something changed here.
   ///
-  /// A save and a fetch do it by themselves, and so does the end of a container's `perform`.
+  /// A save and a fetch do it by themselves, and so does the end of a container's `perform`. A container's `viewContext` does it
+  /// when the main actor is free.
   public func processPendingChanges() {
     graph.confinement.assertHere("The context")
     // A merge policy may fetch: what comes in meanwhile, and the event, are for after the save.
@@ -13,6 +14,20 @@ extension ManagedObjectContext {
     updatePlans()
     takeNews()
     endEvent()
+  }
+
+  /// Ends each event when the main queue gets to it, as a turn of the main run loop does on Apple's systems: who changes an
+  /// object of the main queue's context need not end the event.
+  func endEventsOnMainQueue() {
+    nonisolated(unsafe) weak let context = self  // which is used on the main queue, as this is
+    let end = EventEnd { context?.processPendingChanges() }
+    graph.ledger.eventBegan = { end.await() }
+  }
+
+  /// Takes over, before a piece of work, what came in since the last one: a child does not do so meanwhile, for its parent's
+  /// work may be waiting for it.
+  package func beginWork() {
+    if parent != nil, inbox.hasNews { processPendingChanges() }
   }
 
   func endEvent() {

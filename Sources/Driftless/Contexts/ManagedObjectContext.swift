@@ -179,6 +179,7 @@ public final class ManagedObjectContext {
     queue.wait(in: persistentStoreCoordinator.line)
     graph.departures.setQueue(queue)
     if isAsserted { graph.confinement = .queue(queue) }
+    if queue === ContextQueue.main { endEventsOnMainQueue() }
   }
 
   /// Nobody else has the context any more, and whoever was last may be anywhere.

@@ -40,6 +40,13 @@ extension ManagedObjectContext {
     object.state.becomeForeignFault()
   }
 
+  /// Whether an object holds the members of its to-many relationships once they were read, until it is a fault, as in Core Data.
+  /// Two that hold each other stay until one is made a fault or the context is reset or goes.
+  package var holdsMembers: Bool {
+    get { graph.holdsMembers }
+    set { graph.holdsMembers = newValue }
+  }
+
   /// Keeps what could not be thrown where it was met, so that the next save throws it.
   package func deferError(_ body: () throws -> Void) { graph.deferError(body) }
 

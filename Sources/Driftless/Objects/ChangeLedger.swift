@@ -10,6 +10,8 @@ struct ChangeLedger {
   private var replayed: [ManagedObject: SnapshotEvents] = [:]
   /// Objects whose rows no other save may have changed at the next save.
   private(set) var watched: [ManagedObject] = []
+  /// Told when an event begins.
+  var eventBegan: (() -> Void)?
   /// What changed objects add to relationships whose members know nothing of it.
   var claims = MemberClaims()
   /// Objects that left the graph and still stand in one of the first two lists, which hold them.
@@ -84,7 +86,9 @@ struct ChangeLedger {
   // MARK: The event
 
   mutating func noteInEvent(_ object: ManagedObject) {
-    if object.state.enter(.inEvent) { inEvent.append(object) }
+    guard object.state.enter(.inEvent) else { return }
+    if inEvent.isEmpty { eventBegan?() }
+    inEvent.append(object)
   }
 
   /// Begins another event, in which nothing has changed yet.

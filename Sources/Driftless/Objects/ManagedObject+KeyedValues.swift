@@ -48,7 +48,7 @@ extension ManagedObject {
       return try setComposite(value, name)
     }
     guard let relation = shape.relations[slot] else {
-      write(try propertyValue(value, for: slot), at: slot)
+      set(try propertyValue(value, for: slot), at: slot)
       return
     }
     if !relation.isToMany {
@@ -113,7 +113,7 @@ extension ManagedObject {
     if let unknown = elements.keys.first(where: { leaves[$0] == nil }) {
       throw unknownProperty("\(name).\(unknown)")
     }
-    for (leaf, slot) in leaves { write(try propertyValue(elements[leaf], for: slot), at: slot) }
+    for (leaf, slot) in leaves { set(try propertyValue(elements[leaf], for: slot), at: slot) }
   }
 
   static func unwrapped(_ value: Any?) -> Any? {

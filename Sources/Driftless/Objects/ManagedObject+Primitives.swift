@@ -45,7 +45,9 @@ extension ManagedObject {
       throw typeMismatch(converted, slot)
     }
     guard values[slot] != converted else { return }
-    if state.isDisjoint(with: [.awakening, .inserted]) {
+    if state.contains(.inserted) {
+      changed.insert(slot)
+    } else if !state.contains(.awakening) {
       keepCommitted()
       changed.insert(slot)
       if !state.contains(.dirty) { graph?.hasPrimitives = true }

@@ -55,9 +55,11 @@ extension ManagedObject {
 
   final func destinations(_ slot: Int) -> [ManagedObject] {
     guard let graph else { return [] }
-    return destinationKeys(slot).compactMap {
+    let objects = destinationKeys(slot).compactMap {
       graph.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
     }
+    if graph.holdsMembers { collection(ifUsed: slot)?.hold(objects) }
+    return objects
   }
 
   final func contains(_ object: ManagedObject, in slot: Int) -> Bool {

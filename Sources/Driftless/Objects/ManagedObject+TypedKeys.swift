@@ -82,7 +82,7 @@ extension ManagedObject {
       graph?.deferError { throw typeMismatch(value, slot) }
       return
     }
-    write(value, at: slot)
+    set(value, at: slot)
   }
 
   /// Works with objects of the context in `body`, and throws the first error that their accessors meet, in place of keeping

@@ -25,6 +25,21 @@ extension ManagedObject {
     values[slot] = value
   }
 
+  /// Sets an attribute for an application. The value that is there already is no change of the attribute, but the object counts
+  /// as changed, as in Core Data: its `willSave` is called, and a save writes nothing of it.
+  final func set(_ value: PropertyValue, at slot: Int) {
+    write(value, at: slot)
+    if state.isDisjoint(with: [.dirty, .awakening, .unreadable, .deleted]) { touch() }
+  }
+
+  /// Counts as changed, though no property of it is.
+  private final func touch() {
+    guard let graph else { return }
+    state.change()
+    graph.ledger.list(self)
+    graph.ledger.noteInEvent(self)
+  }
+
   /// Gives the object that a slot refers to its newest key; none when it is no more.
   final func setReference(_ key: ObjectKey, at slot: Int) {
     values[slot] = key.key == 0 ? .null : .reference(key)
@@ -68,7 +83,10 @@ extension ManagedObject {
     }
   }
 
-  final func fire() { graph?.source?.fulfil(self) }
+  final func fire() {
+    guard let graph else { return state.takeValues() }  // There is nothing to read.
+    graph.source?.fulfil(self)
+  }
 
   /// Takes the values of the row.
   final func take(_ row: [PropertyValue], version: Int64) {
@@ -106,8 +124,8 @@ extension ManagedObject {
     precondition(
       row.count >= shape.slotCount, "a row of another shape than \(shape.entity.name)")
     for slot in 0..<shape.slotCount {
-      // A row has no transient values: those that are here stay.
-      if shape.isTransient[slot], row[slot].isNull { continue }
+      // A row has no transient values, and those of a parent are its own: what is here stays.
+      if shape.isTransient[slot] { continue }
       committed?[slot] = row[slot]
       if committed == nil || !changed.contains(slot) {
         // The values of a fault are no change: its observers were told when they went.
@@ -217,6 +235,14 @@ extension ManagedObject {
     guard !state.contains(.fault) else { return }
     willTurnIntoFault()
     didTurnIntoFault()
+  }
+
+  /// Of no context any more, it is a fault that nothing can be read for.
+  final func loseValues() {
+    assert(graph == nil, "an object of a context is made a fault there")
+    for slot in 0..<shape.slotCount { values[slot] = .null }
+    collections = []
+    state.becomeForeignFault()
   }
 
   /// Leaves the graph for good.

@@ -139,6 +139,7 @@ open class ManagedObject {
     pool.give(values)
     values = own
     graphReference = nil
+    for state in collections { state?.letGo() }
     tellObserversOfAll()
     observers = nil
   }

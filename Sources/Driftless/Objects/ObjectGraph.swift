@@ -55,6 +55,8 @@ final class ObjectGraph {
   var confinement = Confinement.caller
   /// Objects that are let go of elsewhere.
   let departures: Departures
+  /// Whether an object holds the members of its to-many relationships once they were read.
+  var holdsMembers = false
   /// All objects, while the context holds on to them; else nil.
   var retained: Set<ManagedObject>?
   /// What new objects are born with, whatever else they are.

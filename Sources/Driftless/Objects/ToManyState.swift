@@ -16,7 +16,20 @@ final class ToManyState {
   private var cachedContent: [ObjectKey]?
   private var cachedMembers: Set<Int64>?
 
+  /// The objects that were read last, where the context holds the members of relationships.
+  private var held: [ManagedObject] = []
+
   init(stored: [ObjectKey]?) { self.stored = stored }
+
+  deinit { letGo() }
+
+  /// Holds the present objects, and those alone, until the relationship is forgotten.
+  func hold(_ objects: [ManagedObject]) {
+    letGo()
+    held = objects
+  }
+
+  func letGo() { if !held.isEmpty { LettingGo.letGo(&held) } }
 
   var isRead: Bool { stored != nil }
   var added: [ObjectKey] { additions.compactMap { $0 } }
