@@ -45,6 +45,7 @@ struct UnsafeMemoryTests {
     "DriftlessSync/Export/ReplicaExport.swift": lends,
     "DriftlessSync/Keys/WireKeys.swift": lends,
     "Driftless/Objects/ContextQueue.swift": "a thread has one word of its own",
+    "Driftless/Objects/LettingGo.swift": "a thread has one word of its own",
     "Driftless/Contexts/ManagedObjectContext+Fetch.swift":
       "objects whose class was looked at are handed out as that class, all at once",
     "CoreData/Fetch/NSManagedObjectContext+Fetch.swift":
