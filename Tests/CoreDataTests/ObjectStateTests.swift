@@ -41,6 +41,45 @@ struct ObjectStateTests {
     }
   }
 
+  @Test("An equal value brings nothing back that others deleted, and needs no store to write to")
+  func equalValueOfDeleted() throws {
+    let other = Albums.context(coordinator)
+    try context.performAndWait {
+      let album = Album(context: context)
+      album.title = "a"
+      let page = Page(1, context)
+      page.album = album
+      Album(context: context).title = "kept"
+      try context.save()
+      #expect((album.value(forKey: "pages") as? NSOrderedSet)?.count == 1)
+      try other.performAndWait {
+        other.delete(other.object(with: page.objectID))
+        other.delete(other.object(with: album.objectID))
+        try other.save()
+      }
+      album.title = "a"
+      page.setManagedValue(Int32(1), forKey: "number")
+      #expect(album.hasChanges && page.hasChanges)
+      try context.save()
+      #expect(!context.hasChanges)
+    }
+    try other.performAndWait {
+      let albums = try other.fetch(NSFetchRequest<Album>(entityName: "Album"))
+      #expect(albums.map(\.title) == ["kept"])
+    }
+    let readOnly = Albums.context(
+      try Albums.coordinator(
+        folder.file("albums.sqlite"), [NSReadOnlyPersistentStoreOption: true]))
+    try readOnly.performAndWait {
+      let album = try #require(
+        readOnly.fetch(NSFetchRequest<Album>(entityName: "Album")).first)
+      album.title = "kept"
+      #expect(readOnly.hasChanges)
+      try readOnly.save()
+      #expect(!readOnly.hasChanges)
+    }
+  }
+
   @Test("refreshAllObjects() drops transient values, and keeps those of objects with changes")
   func transients() throws {
     try context.performAndWait {
@@ -63,6 +102,7 @@ struct ObjectStateTests {
   func transientsOfParent() throws {
     let child = NSManagedObjectContext(.privateQueue)
     child.parent = context
+    nonisolated(unsafe) var held: Album?  // on the parent's queue
     let id = try child.performAndWait {
       let album = Album(context: child)
       album.title = "a"
@@ -73,6 +113,7 @@ struct ObjectStateTests {
     }
     try context.performAndWait {
       let album = try #require(context.object(with: id) as? Album)
+      held = album
       #expect(album.value(forKey: "cached") as? String == "up")
       try context.save()
       #expect(album.value(forKey: "cached") as? String == "up")
@@ -85,6 +126,8 @@ struct ObjectStateTests {
       try child.save()
     }
     context.performAndWait {
+      #expect(held?.managedObjectContext === context)
+      held = nil
       #expect(context.object(with: id).value(forKey: "cached") as? String == "again")
       #expect(context.hasChanges)
     }

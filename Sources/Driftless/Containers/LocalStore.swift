@@ -175,7 +175,7 @@ extension ManagedObjectContext {
     try setQueryGenerationFrom(.current)
     let value = try body(self)
     try throwAccessorError()
-    let changed = changedObjects.filter { $0.hasChanges && $0.isIn(self) }
+    let changed = changedObjects.filter { $0.hasChanges && !$0.isOnlyTouched && $0.isIn(self) }
     guard let first = changed.first else { return value }
     throw ObjectError(
       .changedInRead,

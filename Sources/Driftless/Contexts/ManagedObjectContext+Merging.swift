@@ -155,7 +155,7 @@ extension ManagedObjectContext {
         object.shape.number == key.entity
       else { continue }
       // Unsaved changes meet the delete at the save, where the merge policy decides.
-      if object.isUpdated { continue }
+      if object.isUpdated && !object.isOnlyTouched { continue }
       dismiss([object])
       object.state.stayDeleted()
       deleted.append(object)

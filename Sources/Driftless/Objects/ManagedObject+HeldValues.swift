@@ -13,7 +13,7 @@ extension ManagedObject {
     guard slot >= 0, shape.kinds[slot].isOfAttribute, shape.kinds[slot].accepts(value) else {
       return false
     }
-    write(value, at: slot)
+    set(value, at: slot)
     return true
   }
 }

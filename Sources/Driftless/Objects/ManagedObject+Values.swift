@@ -32,6 +32,9 @@ extension ManagedObject {
     if state.isDisjoint(with: [.dirty, .awakening, .unreadable, .deleted]) { touch() }
   }
 
+  /// Whether it counts as changed, and no property was.
+  final var isOnlyTouched: Bool { isUpdated && changed.isEmpty }
+
   /// Counts as changed, though no property of it is.
   private final func touch() {
     guard let graph else { return }

@@ -45,7 +45,11 @@ open class SecureUnarchiveFromData: ValueTransformer, @unchecked Sendable {  // 
     let archive = try? PropertyListSerialization.propertyList(from: data, format: nil)
     guard let objects = (archive as? [String: Any])?["$objects"] as? [Any] else { return false }
     return objects.allSatisfy { object in
-      guard let name = (object as? [String: Any])?["$classname"] as? String else { return true }
+      guard let entry = object as? [String: Any] else { return true }
+      guard let name = entry["$classname"] as? String else {
+        // The unarchiver takes hints where there is no name.
+        return entry["$classes"] == nil && entry["$classhints"] == nil
+      }
       let found: AnyClass? =
         NSKeyedUnarchiver.class(forClassName: name) ?? NSClassFromString(name)
       guard let found = found as? any (NSObject & NSSecureCoding).Type, found.supportsSecureCoding

@@ -47,11 +47,30 @@ extension ManagedObjectContext {
     readDeletedForUndo()
     try throwAccessorError()
 
+    // Of these there is nothing to write, to ask a row for or to tell others, whatever became of it elsewhere.
+    let touched = changedObjects.selected { $0.isIn(self) && $0.isOnlyTouched }
+    touched.walk { $0.markUnchanged() }
+    var isSaved = false
+    defer { if !isSaved { touched.walk { if $0.isIn(self) { $0.state.change() } } } }
     // Observers of the stores are told when the context is done with the save: they may change objects.
     var written: [Written] = []
     defer { Self.tell(written) }
-    let saved = try parent.map(save(to:)) ?? saveToStores(plans, &written)
+    let saved = try writeChanges(plans, &written)
+    isSaved = true
+    touched.walk { $0.didSave() }
     postDidSave(saved)
+  }
+
+  private func writeChanges(
+    _ plans: [ObjectPlan], _ written: inout [Written]
+  ) throws -> SavedObjects {
+    guard hasChanges else {
+      forgetSavedChanges()
+      saving.didWrite()
+      return SavedObjects(
+        changes: ContextChanges(source: number, parts: []), inserted: [], updated: [], deleted: [])
+    }
+    return try parent.map(save(to:)) ?? saveToStores(plans, &written)
   }
 
   /// What a store's observers are still to be told of.
