@@ -88,7 +88,7 @@ extension ServerLimits {
     "readers":
       "Connections to the database that serve reads.",
     "databaseConnectionsMax":
-      "Connections of one node to PostgreSQL, beside one that listens.",
+      "Connections of one node to PostgreSQL, beside one that listens, one that is kept for `/healthz` and one that adds up logs.",
     "databaseWaitersMax":
       "Requests that wait for such a connection; further ones get 503.",
     "databaseConnectSeconds":
