@@ -10,6 +10,8 @@ enum CodeCases {
     StorageCase("A code that has ended, was revoked or is of another zone makes none", refuses),
     StorageCase("Of many who show one code at one time one gets a token", atOnce),
     StorageCase("A code that nobody was given is none", notHandedOut),
+    StorageCase("A code is told its token again, whatever its zone is called by then", renamed),
+    StorageCase("A code whose token would have ended makes none", endedToken),
   ]
 
   private static func makes(kind: StorageUnderTest) async throws {
@@ -92,6 +94,32 @@ enum CodeCases {
     try await isRefused(test.use(code.text, .make()), "of a zone that is no more")
     try kind.administer { administration in
       try expect(try administration.codes().allSatisfy { $0.zoneName != test.name })
+    }
+  }
+
+  private static func renamed(kind: StorageUnderTest) async throws {
+    let test = try await StorageWorld(kind)
+    let code = try test.newCode(
+      CodeRequest(zone: test.name, verbs: .read, expiresMilliseconds: .max))
+    let use = try test.use(code.text, .make())
+    guard case .made = try await test.storage.use(use) else {
+      throw ConformanceFailure("no token was made")
+    }
+    try kind.administer { _ = try $0.renameZone(test.name, to: "new-\(test.name)") }
+    guard case .repeated(let again) = try await test.storage.use(use) else {
+      throw ConformanceFailure("who asks by the former name is not told")
+    }
+    try expect(again.zoneName == "new-\(test.name)")
+  }
+
+  private static func endedToken(kind: StorageUnderTest) async throws {
+    let test = try await StorageWorld(kind)
+    let now = Int64(await test.storage.time())
+    let code = try test.newCode(
+      CodeRequest(
+        zone: test.name, verbs: .read, expiresMilliseconds: .max, tokenExpiresMilliseconds: now))
+    guard case .refused = try await test.storage.use(test.use(code.text, .make())) else {
+      throw ConformanceFailure("a code was used up for nothing")
     }
   }
 

@@ -12,7 +12,7 @@ struct CodeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Create a code and print it alone on standard output.",
       discussion: """
-        One host enrols by it (syncctl enroll --code), with a token that it makes itself: so no token is carried \
+        One host enrols by it (syncctl enroll --code-file -), with a token that it makes itself: so no token is carried \
         about, and a code that was used opens nothing. The server keeps only a hash of it: it cannot be shown again.
 
         Example: driftless-server code create shop --expires 1h --name till-3 --data DIR
@@ -39,11 +39,16 @@ struct CodeCommand: ParsableCommand {
     func run() throws {
       try common.administeringZones { administration in
         let now = try administration.serverMilliseconds()
+        let end = try TokenEnd(expires, now: now).milliseconds
+        let tokenEnd = try tokenExpires.map { try TokenEnd($0, now: now).milliseconds }
+        guard end < tokenEnd ?? .max else {
+          throw ServerError(
+            .badName, "the token would end before the code",
+            suggestion: "Name a later time with --token-expires, or an earlier one with --expires.")
+        }
         let request = CodeRequest(
-          zone: zone, verbs: try Verbs(text: verbs), name: name,
-          expiresMilliseconds: try TokenEnd(expires, now: now).milliseconds,
-          tokenExpiresMilliseconds: try tokenExpires.map { try TokenEnd($0, now: now).milliseconds }
-        )
+          zone: zone, verbs: try Verbs(text: verbs), name: name, expiresMilliseconds: end,
+          tokenExpiresMilliseconds: tokenEnd)
         try administration.createCode(request) { record, code in
           try common.handOutOrRefuse(
             CodeMade(code, record), token: code, named: "code")
@@ -78,22 +83,40 @@ struct CodeCommand: ParsableCommand {
 
   struct Revoke: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Make a code worthless that was not used.",
-      discussion: "Example: driftless-server code revoke 01234567 --data DIR")
+      abstract: "Make a code worthless that was not used, or all such.",
+      discussion: """
+        Examples: driftless-server code revoke 01234567 --data DIR
+                  driftless-server code revoke --all --data DIR
+        """)
 
     @Argument(help: "The code's ID, as `code list` shows it.")
-    var id: String
+    var id: String?
+
+    @Flag(help: "All that were not used: after a copy of the database was put back by other means.")
+    var all = false
 
     @OptionGroup var common: CommonOptions
 
+    func validate() throws {
+      guard (id == nil) == all else { throw ValidationError("Give the ID of a code, or --all.") }
+    }
+
     func run() throws {
       try common.administeringZones { administration in
-        try administration.revokeCode(id: id)
-        if common.json {
-          try common.printJSON(["id": id, "state": "revoked"])
-        } else {
-          try common.printLine("revoked code \(id)")
+        guard let id else {
+          for code in try administration.revokeCodes() { try tell(code.id) }
+          return
         }
+        try administration.revokeCode(id: id)
+        try tell(id)
+      }
+    }
+
+    private func tell(_ id: String) throws {
+      if common.json {
+        try common.printJSON(["id": id, "state": "revoked"])
+      } else {
+        try common.printLine("revoked code \(id)")
       }
     }
   }

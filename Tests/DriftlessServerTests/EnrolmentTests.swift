@@ -1,4 +1,5 @@
 import DriftlessProtocol
+import DriftlessSQLite
 import Foundation
 import TestSupport
 import Testing
@@ -146,5 +147,84 @@ struct EnrolmentTests {
       return
     }
     #expect(code.state(at: 999) == "valid" && code.state(at: 1_000) == "expired")
+  }
+
+  @Test("A code goes with its zone, also where a program deletes the zone that knows no codes")
+  func leftCode() async throws {
+    try await withServer { server in
+      let code = try Self.code(server)
+      let administration = try Administration(folder: DataFolder(server.data))
+      defer { administration.close() }
+      // The next zone has the number of the last one.
+      try administration.connection.execute("DELETE FROM token; DELETE FROM zone")
+      _ = try administration.createZone("shop")
+      #expect(try administration.codes().isEmpty)
+      let answer = try await Self.enroll(server, code.text)
+      #expect(answer.status == 401)
+      let damage = try administration.verify().damage
+      #expect(damage.map(\.table) == ["enrolment_code"] && damage.first?.place == code.id)
+      #expect(damage.first?.message == "its zone is not there")
+      _ = try Self.code(server)
+      #expect(try administration.verify().damage.isEmpty)
+    }
+  }
+
+  @Test("A backup has no codes: one that was used since would be one again")
+  func backup() async throws {
+    try await withServer { server in
+      _ = try Self.code(server)
+      let file = server.data.deletingLastPathComponent().appending(path: "backup-of-codes")
+      defer { try? FileManager.default.removeItem(at: file) }
+      _ = try Backup(file).make(of: DataFolder(server.data))
+      let copy = try SQLiteConnection(path: file.path, mode: .immutable)
+      defer { copy.close() }
+      #expect(try copy.integer("SELECT count(*) FROM enrolment_code") == 0)
+    }
+  }
+
+  @Test("A code that opens nothing any more does not wait for who writes")
+  func noWriter() async throws {
+    try await withServer { server in
+      let ended = try Self.code(server) { $0.expiresMilliseconds = 1 }
+      let code = try Self.code(server)
+      let token = ReplicaToken.make()
+      #expect(try await Self.enroll(server, code.text, token).status == 200)
+      let administration = try Administration(folder: DataFolder(server.data))
+      defer { administration.close() }
+      try administration.connection.execute("BEGIN IMMEDIATE")
+      let start = ContinuousClock.now
+      #expect(try await Self.enroll(server, ended.text).status == 401)
+      #expect(try await Self.enroll(server, code.text).status == 409)
+      #expect(try await Self.enroll(server, code.text, token).status == 200)
+      #expect(ContinuousClock.now - start < .seconds(3))
+      try administration.connection.execute("ROLLBACK")
+    }
+  }
+
+  @Test("A clock that is set back opens no code that was made ahead of it, or had ended by then")
+  func setBack() throws {
+    let directory = try TemporaryDirectory()
+    let administration = try Administration(folder: DataFolder(directory.file("data")))
+    defer { administration.close() }
+    _ = try administration.createZone("shop")
+    let host = Administration.hostMilliseconds
+    let day: Int64 = 86_400_000
+    func make(_ end: Int64) throws -> String {
+      try administration.createCode(
+        CodeRequest(zone: "shop", verbs: .read, expiresMilliseconds: end)
+      ) { _, _ in }.id
+    }
+    let ended = try make(host + 290 * day)
+    let open = try make(host + 1_000 * day)
+    try GivenTimes.keep(host + 300 * day, on: administration.connection)
+    let ahead = try make(host + 1_001 * day)
+    _ = try administration.setClockBack()
+    let states = try administration.codes().map { ($0.id, $0.state(at: host + day)) }
+    #expect(
+      Dictionary(uniqueKeysWithValues: states)
+        == [ended: "revoked", open: "valid", ahead: "revoked"])
+    #expect(try administration.revokeCodes().map(\.id) == [open])
+    #expect(try administration.revokeCodes().isEmpty)
+    #expect(try administration.audit(since: 0).contains { $0.subject == open })
   }
 }

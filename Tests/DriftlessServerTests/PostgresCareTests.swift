@@ -149,7 +149,15 @@
         // Again where its zones were deleted: who may sign in is as it was there.
         for zone in ["other", "shop"] { try other.deleteZone(zone) }
         try other.revokeOperator(id: try #require(try other.operators().first).id)
+        // A program that knows no codes left one of a zone.
+        try other.connection.execute(
+          """
+          INSERT INTO enrolment_code(hash, id, zone, verbs, created_ms, expires_ms, zone_uuid)
+          VALUES('\\x00', 'left', 1, 1, 0, 1, '00000000-0000-0000-0000-000000000000')
+          """)
+        #expect(try other.verify().damage.map(\.place) == ["left"])
         #expect(try back.restore(toPostgres: place).content.entries == 6)
+        #expect(try other.verify().damage == [])
         #expect(try other.operators().map { $0.revokedMilliseconds != nil } == [true])
       }
     }
@@ -226,7 +234,16 @@
         while try administration.clock().nodes > 0, ContinuousClock.now < deadline {
           await Task.yield()
         }
+        let zones = try administration.zones().map(\.name)
+        let ids = try [host + 290 * day, host + 1_000 * day].map { end in
+          try administration.createCode(
+            CodeRequest(zone: zones[0], verbs: .read, expiresMilliseconds: end)
+          ) { _, _ in }.id
+        }
         #expect(try administration.setClockBack(to: host).state == .behind)
+        // Both were made at a time that is to come again.
+        let codes = try administration.codes().filter { ids.contains($0.id) }
+        #expect(codes.map { $0.state(at: host) } == ["revoked", "revoked"])
         let after = try administration.clock(at: host, limits: .init())
         #expect(after.state == .right && after.givenMilliseconds == host)
         let again = #expect(throws: ServerError.self) {

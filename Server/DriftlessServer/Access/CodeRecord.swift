@@ -22,6 +22,9 @@ package struct CodeRecord: Sendable {
   /// How long a code is listed that was used, revoked or has ended.
   static let keptMilliseconds: Int64 = 30 * 86_400_000
 
+  /// Whether it was neither used nor revoked.
+  var isOpen: Bool { usedMilliseconds == nil && revokedMilliseconds == nil }
+
   package func state(at milliseconds: Int64) -> String {
     if usedMilliseconds != nil { return "used" }
     if revokedMilliseconds != nil { return "revoked" }
@@ -32,15 +35,17 @@ package struct CodeRecord: Sendable {
   ///
   /// - Parameter token: the token that the server has under the ID of theirs.
   func outcome(of use: CodeUse, token: TokenRecord?, at milliseconds: Int64) -> CodeUse.Outcome {
-    guard zoneName == use.zone else { return .refused }
     if usedMilliseconds != nil {
-      guard tokenID == use.tokenID, token?.hash == use.tokenHash else { return .used }
+      guard tokenID == use.tokenID, token?.hash == use.tokenHash else {
+        return zoneName == use.zone ? .used : .refused
+      }
+      // Whatever the zone is called by now: who asks may know its former name alone.
       return token?.revokedMilliseconds == nil ? .repeated(self) : .refused
     }
-    // A token's ID is drawn: one that is there is no accident.
-    guard revokedMilliseconds == nil, milliseconds < expiresMilliseconds, token == nil else {
-      return .refused
-    }
+    // A token's ID is drawn: one that is there is no accident. One that had ended would be of no use.
+    guard zoneName == use.zone, isOpen, milliseconds < expiresMilliseconds,
+      milliseconds < tokenExpiresMilliseconds ?? .max, token == nil
+    else { return .refused }
     return .made(self)
   }
 

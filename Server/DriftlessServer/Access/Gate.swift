@@ -5,12 +5,15 @@ struct Gate: Sendable {
   private let storage: any ZoneStorage
   private let requests: RateLimit
   private let refusals: RateLimit
+  /// Whatever becomes of them: who shows codes has no token that could be counted.
+  private let codes: RateLimit
   private let audit: AuditRefusals
 
   init(storage: any ZoneStorage, limits: LiveLimits, audit: AuditRefusals) {
     self.audit = audit
     self.storage = storage
     requests = RateLimit(countMax: limits.requestsPerTokenMax, seconds: limits.rateSeconds)
+    codes = RateLimit(countMax: limits.requestsPerTokenMax, seconds: limits.rateSeconds)
     refusals = RateLimit(countMax: limits.refusalsPerAddressMax, seconds: limits.rateSeconds)
   }
 
@@ -49,6 +52,22 @@ struct Gate: Sendable {
   func admitAgain(_ headers: HTTPFields, zone name: String?, verb: Verbs) async throws {
     guard let token = try await token(headers) else { throw Self.unauthorized }
     _ = try await admission(token, zone: name, verb: verb)
+  }
+
+  /// Counts somebody who shows a code, before anybody looks for it.
+  ///
+  /// - Throws: `ServerError` (`.tooOften`).
+  func countCode(from address: String) throws {
+    guard let seconds = codes.secondsToWait(of: address) else { return }
+    throw ServerError.tooOften("this address", retryAfterSeconds: seconds)
+  }
+
+  /// Counts a code that is told its token once more.
+  ///
+  /// - Throws: `ServerError` (`.tooOften`).
+  func countAgain(_ code: CodeRecord) throws {
+    guard let seconds = codes.secondsToWait(of: "code " + code.id) else { return }
+    throw ServerError.tooOften("this code", retryAfterSeconds: seconds)
   }
 
   /// What somebody hears who shows a code that opens nothing, as one who shows a wrong token.

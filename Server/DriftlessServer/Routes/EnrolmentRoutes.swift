@@ -26,6 +26,7 @@ struct EnrolmentRoutes: Sendable {
   }
 
   private func enroll(_ body: Data, _ context: ServerContext) async throws -> Response {
+    try gate.countCode(from: context.address)
     guard let asked = try? JSONDecoder().decode(EnrolmentRequest.self, from: body),
       let tokenHash = Self.bytes(asked.hash, count: 32), Self.bytes(asked.token, count: 8) != nil,
       asked.code.utf8.count <= 100
@@ -39,13 +40,16 @@ struct EnrolmentRoutes: Sendable {
     let use = CodeUse(
       codeHash: EnrolmentCode.hash(code), zone: zone, tokenID: asked.token, tokenHash: tokenHash,
       address: context.address)
-    switch try await storage.use(use) {
+    let outcome = try await storage.use(use)
+    if case .repeated(let record) = outcome { try gate.countAgain(record) }
+    switch outcome {
     case .made(let record), .repeated(let record):
       context.notes.note("zone", zone)
       context.notes.note("token", asked.token)
       context.notes.note("code", record.id)
       let reply = EnrolmentReply(
-        zone: zone, token: asked.token, expiresMilliseconds: record.tokenExpiresMilliseconds)
+        zone: record.zoneName, token: asked.token,
+        expiresMilliseconds: record.tokenExpiresMilliseconds)
       return Response(
         status: .ok, headers: [.contentType: "application/json"],
         body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(reply))))

@@ -93,6 +93,11 @@ package protocol ZoneAdministration {
   /// - Throws: `ServerError` (`.notFound`).
   func revokeCode(id: String) throws
 
+  /// Makes all codes worthless that were not used.
+  ///
+  /// - Returns: those that were open until now.
+  @discardableResult func revokeCodes() throws -> [CodeRecord]
+
   /// How the server's time stands beside this host's clock, which servers by these limits go by.
   func clock(at host: Int64, limits: ServerLimits) throws -> ClockReport
 

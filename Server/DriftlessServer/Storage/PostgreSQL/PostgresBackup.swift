@@ -88,6 +88,8 @@
           try Self.checkIsEmpty(connection)
           let source = try SQLiteConnection(path: part.path, mode: .immutable)
           defer { source.close() }
+          // Those of zones that were here before.
+          try connection.execute("DELETE FROM enrolment_code")
           try PostgresCopy.into(connection, of: source)
           try administration.note(.restored, zone: nil, file.lastPathComponent)
           guard revokesTokens else { return RestoredToPostgres(content: content, tokensRevoked: 0) }

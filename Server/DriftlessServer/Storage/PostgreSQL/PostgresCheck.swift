@@ -279,6 +279,16 @@
           """
         ),
         (
+          "enrolment_code",
+          """
+          SELECT code.id, CASE WHEN zone.id IS NULL THEN 'its zone is not there'
+            ELSE 'its row is damaged' END
+          FROM enrolment_code AS code
+          LEFT JOIN zone ON zone.id = code.zone AND zone.uuid = code.zone_uuid
+          WHERE zone.id IS NULL OR octet_length(code.hash) <> 32 OR verbs NOT BETWEEN 1 AND 3
+          """
+        ),
+        (
           "clock",
           """
           SELECT 'row ' || id, 'its time is none' FROM clock

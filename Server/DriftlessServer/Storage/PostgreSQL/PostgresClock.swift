@@ -29,6 +29,8 @@
           host: host, given: try PostgresTimes.last(connection), server: nil, nodes: 0,
           zones: try connection.zones(), limits: .init())
         try report.checkIsToSetBack()
+        try PostgresCodes.endAhead(
+          of: host, given: report.givenMilliseconds ?? host, on: connection)
         try PostgresTimes.setBack(to: host, on: connection)
         try note(.clockSetBack, zone: nil, nil, report.setBackDetail)
         return report

@@ -8,13 +8,15 @@
       CREATE TABLE IF NOT EXISTS enrolment_code(
         hash bytea PRIMARY KEY, id text NOT NULL UNIQUE, zone bigint NOT NULL,
         verbs bigint NOT NULL, name text, token_expires_ms bigint, created_ms bigint NOT NULL,
-        expires_ms bigint NOT NULL, revoked_ms bigint, used_ms bigint, token text)
+        expires_ms bigint NOT NULL, revoked_ms bigint, used_ms bigint, token text,
+        zone_uuid uuid NOT NULL)
       """
 
     private static let select = """
       SELECT enrolment_code.id, hash, enrolment_code.zone, zone.name, verbs, enrolment_code.name,
         token_expires_ms, enrolment_code.created_ms, expires_ms, revoked_ms, used_ms, token
-      FROM enrolment_code JOIN zone ON zone.id = enrolment_code.zone
+      FROM enrolment_code
+      JOIN zone ON zone.id = enrolment_code.zone AND zone.uuid = enrolment_code.zone_uuid
       """
 
     static func one(hash: Data, _ connection: PostgresConnection) throws -> CodeRecord? {
@@ -44,6 +46,7 @@
     }
 
     static func insert(_ code: CodeRecord, _ connection: PostgresConnection) throws {
+      try dropLeft(on: connection)
       // Those that could be used long ago are forgotten.
       try connection.run(
         "DELETE FROM enrolment_code WHERE coalesce(used_ms, revoked_ms, expires_ms) < $1",
@@ -51,12 +54,37 @@
       try connection.run(
         """
         INSERT INTO enrolment_code(hash, id, zone, verbs, name, token_expires_ms, created_ms,
-          expires_ms)
-        VALUES($1, $2, $3, $4, $5, $6, $7, $8)
+          expires_ms, zone_uuid)
+        VALUES($1, $2, $3, $4, $5, $6, $7, $8, (SELECT uuid FROM zone WHERE id = $3))
         """, .blob(code.hash), .text(code.id), .integer(code.zoneID),
         .integer(code.verbs.rawValue), code.name.map { .text($0) } ?? .null,
         code.tokenExpiresMilliseconds.map { .integer($0) } ?? .null,
         .integer(code.createdMilliseconds), .integer(code.expiresMilliseconds))
+    }
+
+    static func dropLeft(on connection: PostgresConnection) throws {
+      try connection.execute(
+        """
+        DELETE FROM enrolment_code WHERE NOT EXISTS (SELECT 1 FROM zone
+          WHERE zone.id = enrolment_code.zone AND zone.uuid = enrolment_code.zone_uuid)
+        """)
+    }
+
+    static func endAhead(
+      of host: Int64, given: Int64, on connection: PostgresConnection
+    ) throws {
+      try connection.run(
+        """
+        UPDATE enrolment_code SET revoked_ms = $1 WHERE used_ms IS NULL AND revoked_ms IS NULL
+          AND (created_ms > $1 OR expires_ms <= $2)
+        """, .integer(host), .integer(given))
+    }
+
+    static func outcome(
+      of use: CodeUse, at now: Int64, _ connection: PostgresConnection
+    ) throws -> CodeUse.Outcome {
+      guard let code = try one(hash: use.codeHash, connection) else { return .refused }
+      return code.outcome(of: use, token: try connection.token(id: use.tokenID), at: now)
     }
 
     /// - Throws: `ServerError`, `PostgresError`.
@@ -64,11 +92,12 @@
       _ use: CodeUse, at now: Int64, on connection: PostgresConnection
     ) throws -> CodeUse.Outcome {
       // The zone's row first, as whoever deletes it: then nobody does, nor uses the code meanwhile.
-      guard let zone = try connection.zoneRow(named: use.zone, locks: true)?.zone,
-        let code = try one(hash: use.codeHash, connection), code.zoneID == zone.id
-      else { return .refused }
-      let outcome = code.outcome(of: use, token: try connection.token(id: use.tokenID), at: now)
-      guard case .made = outcome else { return outcome }
+      guard let zone = try connection.zoneRow(named: use.zone, locks: true)?.zone else {
+        return .refused
+      }
+      let outcome = try outcome(of: use, at: now, connection)
+      guard case .made(let code) = outcome else { return outcome }
+      guard code.zoneID == zone.id else { return .refused }
       let marked = try connection.run(
         """
         UPDATE enrolment_code SET used_ms = $2, token = $3
@@ -117,6 +146,20 @@
       return record
     }
 
+    @discardableResult package func revokeCodes() throws -> [CodeRecord] {
+      let now = try serverMilliseconds()
+      return try write {
+        try PostgresCodes.dropLeft(on: connection)
+        let open = try PostgresCodes.all(connection).filter(\.isOpen)
+        try connection.run(
+          """
+          UPDATE enrolment_code SET revoked_ms = $1 WHERE used_ms IS NULL AND revoked_ms IS NULL
+          """, .integer(now))
+        for code in open { try note(.codeRevoked, zone: code.zoneName, code.id) }
+        return open
+      }
+    }
+
     package func revokeCode(id: String) throws {
       let now = try serverMilliseconds()
       try write {
@@ -134,9 +177,11 @@
 
   extension PostgresZoneStorage {
     package func use(_ use: CodeUse) async throws -> CodeUse.Outcome {
-      // Who guesses locks no zone.
-      let isKnown = try await read { try PostgresCodes.one(hash: use.codeHash, $0) != nil }
-      guard isKnown else { return .refused }
+      // Who has no code that makes a token locks no zone.
+      let known = try await read { [clock] in
+        try PostgresCodes.outcome(of: use, at: clock.now(), $0)
+      }
+      guard case .made = known else { return known }
       return try await read { [clock] connection in
         try connection.transaction(.write) {
           try PostgresCodes.use(use, at: clock.now(), on: connection)

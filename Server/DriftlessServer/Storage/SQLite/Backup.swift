@@ -41,7 +41,7 @@ package struct Backup {
         let source = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
         defer { source.close() }
         try source.withSnapshot { try Self.copy(source, to: part.file, progress) }
-        try Self.leaveOutStaged(part.file)
+        try Self.leaveOut(part.file)
       }
     }
     let content = try Self.checked(part.file, named: folder.database.path)
@@ -50,12 +50,13 @@ package struct Backup {
     return content
   }
 
-  /// Parts of pushes whose last one has not come are sent again; one that the disk has changed would be damage.
-  private static func leaveOutStaged(_ file: URL) throws {
+  /// Parts of pushes whose last one has not come are sent again; one that the disk has changed would be damage. Of a code a
+  /// copy does not know whether it was used since.
+  private static func leaveOut(_ file: URL) throws {
     do {
       let copy = try SQLiteConnection(path: file.path, mode: .readWrite)
       defer { copy.close() }
-      try copy.execute("DELETE FROM staged; DELETE FROM staging")
+      try copy.execute("DELETE FROM staged; DELETE FROM staging; DELETE FROM enrolment_code")
     } catch var error as SQLiteError {
       error.file = file.path
       throw error

@@ -97,6 +97,7 @@ extension Administration {
     let report = try clock(at: host)
     try report.checkIsToSetBack()
     try write {
+      try EnrolmentCodes.endAhead(of: host, given: report.givenMilliseconds ?? host, on: connection)
       try GivenTimes.setBack(to: host, on: connection)
       try note(.clockSetBack, zone: nil, nil, report.setBackDetail)
     }

@@ -62,6 +62,9 @@ package struct DatabaseCheck {
   static let byBackup =
     "Put a backup back (driftless-server restore): replicas bring back what it lacks."
 
+  static let byRevoking =
+    "Revoke the codes that were not used, and make new ones: driftless-server code revoke --all"
+
   /// What replicas hold makes a log anew, with all that follows from it.
   static func byRenewal(_ zone: String) -> String {
     "\(byBackup) Or begin the zone anew (driftless-server zone renew \(zone) --yes): replicas offer what they hold."

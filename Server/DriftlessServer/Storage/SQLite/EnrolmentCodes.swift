@@ -8,13 +8,14 @@ enum EnrolmentCodes {
     CREATE TABLE IF NOT EXISTS enrolment_code(
       hash BLOB PRIMARY KEY, id TEXT NOT NULL UNIQUE, zone INTEGER NOT NULL, verbs INTEGER NOT NULL,
       name TEXT, token_expires_ms INTEGER, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,
-      revoked_ms INTEGER, used_ms INTEGER, token TEXT) WITHOUT ROWID
+      revoked_ms INTEGER, used_ms INTEGER, token TEXT, zone_uuid BLOB NOT NULL) WITHOUT ROWID
     """
 
   private static let select = """
     SELECT enrolment_code.id, hash, enrolment_code.zone, zone.name, verbs, enrolment_code.name,
       token_expires_ms, enrolment_code.created_ms, expires_ms, revoked_ms, used_ms, token
-    FROM enrolment_code JOIN zone ON zone.id = enrolment_code.zone
+    FROM enrolment_code
+    JOIN zone ON zone.id = enrolment_code.zone AND zone.uuid = enrolment_code.zone_uuid
     """
 
   static func one(hash: Data, _ connection: SQLiteConnection) throws -> CodeRecord? {
@@ -22,6 +23,13 @@ enum EnrolmentCodes {
     defer { statement.reset() }
     statement.bind([.blob(hash)])
     return try statement.step() ? record(statement) : nil
+  }
+
+  static func outcome(
+    of use: CodeUse, at now: Int64, _ connection: SQLiteConnection
+  ) throws -> CodeUse.Outcome {
+    guard let code = try one(hash: use.codeHash, connection) else { return .refused }
+    return code.outcome(of: use, token: try connection.token(id: use.tokenID), at: now)
   }
 
   static func all(_ connection: SQLiteConnection) throws -> [CodeRecord] {
@@ -49,23 +57,43 @@ enum EnrolmentCodes {
   }
 
   static func insert(_ code: CodeRecord, _ connection: SQLiteConnection) throws {
+    try dropLeft(on: connection)
     // Those that could be used long ago are forgotten.
     try connection.run(
       "DELETE FROM enrolment_code WHERE coalesce(used_ms, revoked_ms, expires_ms) < ?",
       .integer(code.createdMilliseconds - CodeRecord.keptMilliseconds))
     try connection.run(
-      "INSERT INTO enrolment_code VALUES(?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)",
+      "INSERT INTO enrolment_code VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, NULL, NULL, NULL, "
+        + "(SELECT uuid FROM zone WHERE id = ?3))",
       .blob(code.hash), .text(code.id), .integer(code.zoneID), .integer(code.verbs.rawValue),
       code.name.map { .text($0) } ?? .null,
       code.tokenExpiresMilliseconds.map { .integer($0) } ?? .null,
       .integer(code.createdMilliseconds), .integer(code.expiresMilliseconds))
   }
 
+  /// Programs that know no codes delete zones without them, and another zone may get the number.
+  static func dropLeft(on connection: SQLiteConnection) throws {
+    try connection.execute(
+      """
+      DELETE FROM enrolment_code WHERE NOT EXISTS (SELECT 1 FROM zone
+        WHERE zone.id = enrolment_code.zone AND zone.uuid = enrolment_code.zone_uuid)
+      """)
+  }
+
+  /// Ends those that a clock which goes back would leave open: made at a time that is to come again, or ended by then.
+  static func endAhead(of host: Int64, given: Int64, on connection: SQLiteConnection) throws {
+    try connection.run(
+      """
+      UPDATE enrolment_code SET revoked_ms = ?1 WHERE used_ms IS NULL AND revoked_ms IS NULL
+        AND (created_ms > ?1 OR expires_ms <= ?2)
+      """, .integer(host), .integer(given))
+  }
+
   static func drop(of zone: Int64, on connection: SQLiteConnection) throws {
     try connection.run("DELETE FROM enrolment_code WHERE zone = ?", .integer(zone))
   }
 
-  /// A copy that was put back does not know which were used since.
+  /// A copy that is put back does not know which were used since.
   static func dropAll(on connection: SQLiteConnection) throws {
     try connection.execute("DELETE FROM enrolment_code")
   }
@@ -97,6 +125,19 @@ extension Administration {
     return record
   }
 
+  @discardableResult package func revokeCodes() throws -> [CodeRecord] {
+    try write {
+      try EnrolmentCodes.dropLeft(on: connection)
+      let open = try EnrolmentCodes.all(connection).filter(\.isOpen)
+      try connection.run(
+        """
+        UPDATE enrolment_code SET revoked_ms = ? WHERE used_ms IS NULL AND revoked_ms IS NULL
+        """, .integer(try serverMilliseconds()))
+      for code in open { try note(.codeRevoked, zone: code.zoneName, code.id) }
+      return open
+    }
+  }
+
   package func revokeCode(id: String) throws {
     try write {
       try connection.run(
@@ -112,20 +153,16 @@ extension Administration {
 
 extension SQLiteZoneStorage {
   package func use(_ use: CodeUse) async throws -> CodeUse.Outcome {
-    // Who guesses does not keep the writer busy.
-    let isKnown = try await reader.perform {
-      try EnrolmentCodes.one(hash: use.codeHash, $0) != nil
+    // Who has no code that makes a token does not keep the writer busy.
+    let known = try await reader.perform { [clock] in
+      try EnrolmentCodes.outcome(of: use, at: clock.now(), $0)
     }
-    guard isKnown else { return .refused }
+    guard case .made = known else { return known }
     return try await writer.perform { [clock] connection in
       try connection.transaction(.immediate) {
-        guard let code = try EnrolmentCodes.one(hash: use.codeHash, connection) else {
-          return .refused
-        }
         let now = clock.now()
-        let outcome = code.outcome(
-          of: use, token: try connection.token(id: use.tokenID), at: now)
-        guard case .made = outcome else { return outcome }
+        let outcome = try EnrolmentCodes.outcome(of: use, at: now, connection)
+        guard case .made(let code) = outcome else { return outcome }
         try connection.run(
           "INSERT INTO token VALUES(?, ?, ?, ?, ?, NULL)", .text(use.tokenID),
           .blob(use.tokenHash), .integer(code.zoneID), .integer(code.verbs.rawValue),

@@ -193,6 +193,16 @@ extension DatabaseCheck {
         """
       ),
       (
+        "enrolment_code",
+        """
+        SELECT code.id, CASE WHEN zone.id IS NULL THEN 'its zone is not there'
+          ELSE 'its row is damaged' END
+        FROM enrolment_code AS code
+        LEFT JOIN zone ON zone.id = code.zone AND zone.uuid = code.zone_uuid
+        WHERE zone.id IS NULL OR length(code.hash) <> 32 OR verbs NOT BETWEEN 1 AND 3
+        """
+      ),
+      (
         "property",
         "SELECT 'property ' || id, 'it has no name' FROM property WHERE length(name) = 0"
       ),
@@ -208,7 +218,10 @@ extension DatabaseCheck {
     let there = try connection.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
     if there.contains([.text("staged")]) { try checkStaged() }
     for check in checks where there.contains([.text(check.table)]) {
-      for row in try connection.rows(check.sql + Self.limit) { noteRow(check.table, nil, row) }
+      let suggestion = check.table == "enrolment_code" ? Self.byRevoking : Self.byBackup
+      for row in try connection.rows(check.sql + Self.limit) {
+        noteRow(check.table, nil, row, suggestion)
+      }
     }
     for table in ["log", "object"] {
       for row in try connection.rows(
