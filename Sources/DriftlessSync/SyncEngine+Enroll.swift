@@ -62,6 +62,7 @@ extension SyncEngine {
   public func enroll(code: String) async throws {
     guard let way = transport.way as? any ZoneTransport else { throw ProtocolError.knowsNoCodes }
     try checkHome()
+    try Self.checkIsWritable(store)
     try await way.enroll(code: code)
     try await operation {}
   }
@@ -101,11 +102,7 @@ extension SyncEngine {
   private static func makeReplica(
     _ store: PersistentStore, server: URL, zone: String, info: ZoneInfo, anew: Bool
   ) throws {
-    guard !store.isReadOnly else {
-      throw SyncError(
-        .readOnlyStore, "The store \(store.label) can only be read.",
-        suggestion: "Give the process the right to write the file and its folder.")
-    }
+    try checkIsWritable(store)
     try checkLayout(of: store)
     let schema = SyncSchema(store.schema)
     let findings = anew ? try check(store).findings : []
@@ -190,6 +187,24 @@ extension SyncEngine {
   ) throws {
     let state = try store.read { try? ReplicaState.load(from: $0.connection) }
     guard let state, state.zone != zone, state.zoneID != info.zoneID else { return }
+    throw SyncError.alreadyEnrolled(store.label, zone: state.zone)
+  }
+
+  private static func checkIsWritable(_ store: PersistentStore) throws {
+    guard store.isReadOnly else { return }
+    throw SyncError(
+      .readOnlyStore, "The store \(store.label) can only be read.",
+      suggestion: "Give the process the right to write the file and its folder.")
+  }
+
+  /// Refuses a store that a code must not be used up for: one that can only be read, or is enrolled with a zone of another name.
+  /// Whether that is the same zone, only the server knows, and it tells those who have a token.
+  ///
+  /// - Throws: `SyncError` (`readOnlyStore`, `alreadyEnrolled`); `StoreError`.
+  package static func checkTakesCode(_ store: PersistentStore, zone: String) throws {
+    try checkIsWritable(store)
+    let state = try store.read { try? ReplicaState.load(from: $0.connection) }
+    guard let state, state.zone != zone else { return }
     throw SyncError.alreadyEnrolled(store.label, zone: state.zone)
   }
 

@@ -139,6 +139,101 @@ import Testing
     #expect(made > 4)
   }
 
+  /// An enrolment whose token the server has, and that ended before it lay where tokens do.
+  private static func stopped(_ world: World, _ replica: Replica, _ code: String) throws {
+    let inTheWay = URL(fileURLWithPath: replica.store.path + "-driftless-token")
+    try FileManager.default.createDirectory(at: inTheWay, withIntermediateDirectories: false)
+    let outcome = try Programs.run("syncctl", world.way(replica) + ["--code", code])
+    #expect(outcome.status != 0 && outcome.errors.contains("cannot be kept"), "\(outcome.errors)")
+    try FileManager.default.removeItem(at: inTheWay)
+    #expect(try world.tokens().count == 1)
+  }
+
+  @Test("A mistyped code, another name of the zone and of the server cost no token that was made")
+  func mistyped() throws {
+    let world = try World()
+    let code = try world.code()
+    let replica = try world.replica("mistyped")
+    try Self.stopped(world, replica, code)
+    for wrong in [
+      world.way(replica) + ["--code", "AAAAA-AAAAA-AAAAA-AAAAA"],
+      world.way(replica).dropLast() + ["other", "--code", code],
+      ["enroll", "--store", replica.store.path, "--server", "http://127.0.0.1:1", "--zone", "shop"]
+        + ["--code", code],
+    ] {
+      #expect(try Programs.run("syncctl", Array(wrong)).status != 0)
+    }
+    _ = try world.operate("zone", "rename", "shop", "store")
+    try replica.run(world.way(replica).dropLast() + ["store", "--code", code])
+    #expect(try world.tokens().count == 1)
+    let record = try String(
+      contentsOf: URL(fileURLWithPath: replica.store.path + "-driftless-code"), encoding: .utf8)
+    // Of the two that no server has taken.
+    #expect(record.components(separatedBy: "dl_").count == 3)
+  }
+
+  @Test("A record of a token that cannot be read is not written over")
+  func unreadable() throws {
+    let world = try World()
+    let code = try world.code()
+    let replica = try world.replica("unreadable")
+    try Self.stopped(world, replica, code)
+    let file = URL(fileURLWithPath: replica.store.path + "-driftless-code")
+    let record = try Data(contentsOf: file)
+    let way = world.way(replica) + ["--code", code]
+    try Data("{".utf8).write(to: file)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+    let damaged = try Programs.run("syncctl", way)
+    #expect(damaged.status == 65 && damaged.errors.contains("driftless-code"), "\(damaged)")
+    #expect(try Data(contentsOf: file) == Data("{".utf8))
+    try record.write(to: file)
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
+    let open = try Programs.run("syncctl", way)
+    #expect(open.status == 77 && open.errors.contains("can be read by others"), "\(open)")
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+    try replica.run(way)
+    #expect(try world.tokens().count == 1)
+  }
+
+  @Test("A code is not used up for a store that is of another zone, nor said beside a token")
+  func unfit() throws {
+    let world = try World()
+    _ = try world.operate("zone", "create", "other")
+    let replica = try world.replica("unfit")
+    let other = try world.operate("code", "create", "other")
+    try replica.run(world.way(replica).dropLast() + ["other", "--code", other])
+    let code = try world.code()
+    let refused = try Programs.run("syncctl", world.way(replica) + ["--code", code])
+    #expect(refused.status != 0 && refused.errors.contains("other"), "\(refused)")
+    #expect(try world.operate("code", "list").contains("\tshop\tread,write\tvalid\t"))
+    let both = try Programs.run(
+      "syncctl", world.way(replica), environment: ["SYNCCTL_CODE": code, "SYNCCTL_TOKEN": "dl_a"])
+    #expect(both.status == 64 && both.errors.contains("SYNCCTL_TOKEN"), "\(both)")
+    #expect(try world.operate("code", "list").contains("\tshop\tread,write\tvalid\t"))
+  }
+
+  @Test("Of two enrolments of one store at once one goes on, and the other comes to the same later")
+  func oneStoreTwice() throws {
+    let world = try World()
+    for round in 0..<3 {
+      let code = try world.code()
+      let replica = try world.replica("twice\(round)")
+      let processes = try (0..<4).map { _ in
+        let process = Process()
+        process.executableURL = Programs.url("syncctl")
+        process.arguments = world.way(replica) + ["--code", code]
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        return process
+      }
+      for process in processes { process.waitUntilExit() }
+      #expect(Set(processes.map(\.terminationStatus)).isSubset(of: [0, 75]))
+      try replica.run(world.way(replica) + ["--code", code])
+      #expect(try world.tokens().count == round + 1)
+    }
+  }
+
   @Test("Of two hosts with one code at once one is enrolled, and the other is told")
   func twoAtOnce() throws {
     let world = try World()

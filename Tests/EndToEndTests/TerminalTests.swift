@@ -9,7 +9,7 @@ import Testing
   )
   func interrupted() throws {
     let run = try TerminalRun(enrolment())
-    try run.expect("Token: ")
+    try run.expect("Token or code: ")
     #expect(try run.shows == false)
     try run.type("half a tok\u{3}")
     #expect(try run.wait() == 130)
@@ -20,7 +20,7 @@ import Testing
   @Test("A token that is typed is taken, and not shown")
   func typed() throws {
     let run = try TerminalRun(enrolment())
-    try run.expect("Token: ")
+    try run.expect("Token or code: ")
     try run.type("dl_a_token\n")
     // Nobody listens there.
     #expect(try run.wait() == 69, "\(run.text)")

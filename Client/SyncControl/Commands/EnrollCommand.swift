@@ -13,8 +13,9 @@ struct EnrollCommand: ControlCommand {
       The token comes from --token-file (- for standard input), from the variable SYNCCTL_TOKEN, \
       from beside the store, where that was enrolled before, or from a prompt; never \
       from an argument, where others could see it. It is kept beside the store, readable by its \
-      owner only. In place of a token the operator may have given a code for one use: it comes from --code, \
-      --code-file or the variable SYNCCTL_CODE, and this host makes its token itself. What was stopped on the way \
+      owner only. In place of a token the operator may have given a code for one use: it comes from --code-file \
+      (- for standard input), the variable SYNCCTL_CODE, the prompt, or --code, which others of this host see \
+      while the command runs; and this host makes its token itself. What was stopped on the way \
       goes on when the same command is said again. Enrolling again with the same zone replaces the token and the server's address, and the \
       zone's name where it was renamed.
       A server with a private authority needs --ca once: every later command and syncd take the \
@@ -38,7 +39,12 @@ struct EnrollCommand: ControlCommand {
     name: .long, help: "A file that holds the token alone, or - for standard input.",
     completion: .file())
   var tokenFile: String?
-  @Option(name: .long, help: "A code for one use, in place of a token: ABCDE-FGHJK-MNPQR-STVWX.")
+  @Option(
+    name: .long,
+    help: """
+      A code for one use, in place of a token: ABCDE-FGHJK-MNPQR-STVWX. Others of this host see it \
+      while the command runs: --code-file - does not show it.
+      """)
   var code: String?
   @Option(
     name: .long, help: "A file that holds the code alone, or - for standard input.",
@@ -98,18 +104,21 @@ struct EnrollCommand: ControlCommand {
     // The token of one server is no other's.
     let home = try? SyncEngine.home(of: store)
     let isSame = home.map { $0.server.isSameServer(as: address) } ?? false
-    let code = tokenFile == nil ? try CodeSource(code: code, file: codeFile).read() : nil
-    let token =
-      try code.map { code in
-        try EnrolmentFile.token(for: code, server: address, zone: zone, store: target.url).text
-      } ?? TokenSource(file: tokenFile, store: isSame ? target.url : nil).token()
+    let given = try given(besideStore: isSame)
+    var enrolment: EnrolmentFile?
+    if case .code(let code) = given {
+      // It is not used up for a store that cannot be enrolled.
+      try SyncEngine.checkTakesCode(store, zone: zone)
+      enrolment = try EnrolmentFile(code: code, server: address, zone: zone, store: target.url)
+    }
+    let token = enrolment?.token.text ?? given.text
     var options = TransportOptions()
     options.allowsPlaintext = allowPlaintext
     if let file = authorities.file { options.certificateAuthorityFile = file.path }
     let transport = try CurlTransport(
       server: address, zone: zone, token: token, options: options)
     let info = try await WaitNotice(output: output).during({ transport.awaited }) {
-      if let code { try await transport.enroll(code: code) }
+      if let enrolment, !enrolment.isSettled { try await transport.enroll(code: given.text) }
       return try await transport.zoneInfo()
     }
     let answered = Date()
@@ -120,7 +129,7 @@ struct EnrollCommand: ControlCommand {
       store: store, server: address, zone: zone, info: info, answered: answered,
       anew: anew)
     if withoutRules { try SyncEngine.setSyncsWithoutRules(true, of: store) }
-    if code != nil { try EnrolmentFile.settle(forStore: target.url) }
+    try enrolment?.settle()
     if let onDiverged {
       try SyncEngine.setOnDiverged(onDiverged == .ask ? .ask : .automatic, of: store)
     }
@@ -132,6 +141,16 @@ struct EnrollCommand: ControlCommand {
       line: "enrolled with zone \(zone) at \(server), as replica "
         + (status.replica?.uuidString.lowercased() ?? "unknown")
         + (status.zoneWasReplaced ? "; \(StatusReport.replacedText)" : ""))
+  }
+
+  /// The code or the token that this enrols by.
+  ///
+  /// - Parameter isBeside: whether a token beside the store would do.
+  private func given(besideStore isBeside: Bool) throws(Failure) -> TokenSource.Given {
+    if tokenFile == nil, let code = try CodeSource(code: code, file: codeFile).read() {
+      return .code(code)
+    }
+    return try TokenSource(file: tokenFile, store: isBeside ? target.url : nil).given()
   }
 
   /// The zone's own address is what one has at hand, and not what is asked for.
@@ -159,13 +178,5 @@ struct EnrollCommand: ControlCommand {
     let file = URL(fileURLWithPath: ca)
     let certificates = try AuthorityFile.read(file)
     return (file, { try AuthorityFile.write(certificates, forStore: $0) })
-  }
-}
-
-extension URL {
-  /// Whether scheme, host and port are the same.
-  fileprivate func isSameServer(as other: URL) -> Bool {
-    scheme?.lowercased() == other.scheme?.lowercased()
-      && host()?.lowercased() == other.host()?.lowercased() && port == other.port
   }
 }

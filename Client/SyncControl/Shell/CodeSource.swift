@@ -19,6 +19,11 @@ struct CodeSource {
     }
     if let file { return try Self.read(TokenFile.text(of: URL(fileURLWithPath: file)), from: file) }
     if let text = ProcessInfo.processInfo.environment[Self.variable], !text.isEmpty {
+      guard ProcessInfo.processInfo.environment[TokenSource.variable] ?? "" == "" else {
+        throw Failure(
+          .usage, code: "usage", "\(Self.variable) and \(TokenSource.variable) are both set.",
+          suggestion: "unset one of them")
+      }
       return try Self.read(text, from: Self.variable)
     }
     return nil

@@ -1,8 +1,9 @@
+import DriftlessProtocol
 import Foundation
 import SyncDaemon
 
 /// Where `enroll` takes the token from: a file, standard input, the environment, what lies beside the store, or the person at
-/// the terminal.
+/// the terminal, who may type a code in its place.
 struct TokenSource {
   static let variable = "SYNCCTL_TOKEN"
 
@@ -13,7 +14,24 @@ struct TokenSource {
   /// The store, which may have a token of before.
   var store: URL?
 
-  func token() throws(Failure) -> String {
+  /// What there is to enrol by.
+  enum Given {
+    case token(String)
+    case code(String)
+
+    var text: String {
+      switch self {
+      case .token(let text), .code(let text): text
+      }
+    }
+  }
+
+  func given() throws(Failure) -> Given {
+    if let token = try named() { return .token(token) }
+    return try typed()
+  }
+
+  private func named() throws(Failure) -> String? {
     if file == "-" {
       let bytes = try? FileHandle.standardInput.read(upToCount: Self.bytesMax)
       return try TokenFile.token(
@@ -23,16 +41,26 @@ struct TokenSource {
     if let text = ProcessInfo.processInfo.environment[Self.variable], !text.isEmpty {
       return try TokenFile.token(in: text, from: Self.variable)
     }
+    return nil
+  }
+
+  private func typed() throws(Failure) -> Given {
     let kept = store.map { TokenFile.url(forStore: $0) }
     let isKept = kept.map { FileManager.default.fileExists(atPath: $0.path) } ?? false
-    let question = isKept ? "Token (Enter for the one beside the store): " : "Token: "
+    let question =
+      isKept
+      ? "Token or code (Enter for the token beside the store): "
+      : "Token or code: "
     let typed = TokenPrompt.answer(to: question)
-    if isKept, let kept, typed?.allSatisfy(\.isNewline) ?? true { return try TokenFile.read(kept) }
+    if isKept, let kept, typed?.allSatisfy(\.isNewline) ?? true {
+      return .token(try TokenFile.read(kept))
+    }
     guard let typed else {
       throw Failure(
         .usage, code: "no-token", "There is no token, and no terminal to ask for it.",
         suggestion: "syncctl enroll … --token-file FILE, or set \(Self.variable)")
     }
-    return try TokenFile.token(in: typed, from: "The answer")
+    if let code = EnrolmentCode.read(typed) { return .code(code) }
+    return .token(try TokenFile.token(in: typed, from: "The answer"))
   }
 }

@@ -22,17 +22,29 @@ package enum TokenFile {
   ///
   /// - Throws: `Failure` when the file is missing, or others may read it.
   package static func text(of url: URL) throws(Failure) -> String {
+    if let text = try textIfThere(at: url) { return text }
+    throw Failure(
+      .failed, code: "no-token",
+      "\(url.path) cannot be read: \(String(cString: strerror(ENOENT))).",
+      suggestion: "syncctl enroll --store STORE --server URL --zone NAME --token-file FILE")
+  }
+
+  /// As `text(of:)`; nil when there is no file.
+  package static func textIfThere(
+    at url: URL, bytesMax: Int = 8_192
+  ) throws(Failure) -> String? {
     // A pipe would be waited for without end.
     let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       let reason = errno
       if reason == EMFILE || reason == ENFILE { throw .noFileLeft(for: url.path) }
+      if reason == ENOENT { return nil }
       if let failure = StoreSideFile.rightsFailure(at: url.path, beside: storePath(of: url)) {
         throw Failure(
           .notAllowed, code: "no-token", failure.message, suggestion: failure.suggestion)
       }
       throw Failure(
-        reason == ENOENT ? .failed : .notAllowed, code: "no-token",
+        .notAllowed, code: "no-token",
         "\(url.path) cannot be read: \(String(cString: strerror(reason))).",
         suggestion: "syncctl enroll --store STORE --server URL --zone NAME --token-file FILE")
     }
@@ -50,7 +62,7 @@ package enum TokenFile {
         "\(url.path) can be read by others (mode \(String(information.st_mode & 0o777, radix: 8))).",
         suggestion: "chmod 600 \(url.path.shellWord)")
     }
-    return readAll(descriptor)
+    return readAll(descriptor, bytesMax)
   }
 
   /// Keeps a token: a new file with mode 0600, moved into place, so that no half token is ever
@@ -90,8 +102,8 @@ package enum TokenFile {
     return token
   }
 
-  private static func readAll(_ descriptor: Int32) -> String {
-    var bytes = [UInt8](repeating: 0, count: 8_192)
+  private static func readAll(_ descriptor: Int32, _ bytesMax: Int) -> String {
+    var bytes = [UInt8](repeating: 0, count: bytesMax)
     let count = Glibc.read(descriptor, &bytes, bytes.count)
     return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
   }
