@@ -98,6 +98,20 @@ struct EnrolmentTests {
     }
   }
 
+  @Test("A code is told its token as often as a token may ask, whoever asks")
+  func counted() async throws {
+    var limits = ServerLimits()
+    limits.requestsPerTokenMax = 3
+    try await withServer(limits: limits) { server in
+      let code = try Self.code(server)
+      let token = ReplicaToken.make()
+      for number in 1...5 {
+        let answer = try await Self.enroll(server, code.text, token)
+        #expect(answer.status == (number <= 3 ? 200 : 429), "\(number)")
+      }
+    }
+  }
+
   @Test("A body that is no request is malformed, and a large one is not read")
   func bodies() async throws {
     try await withServer { server in

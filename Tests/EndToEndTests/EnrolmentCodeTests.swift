@@ -170,6 +170,12 @@ import Testing
       contentsOf: URL(fileURLWithPath: replica.store.path + "-driftless-code"), encoding: .utf8)
     // Of the two that no server has taken.
     #expect(record.components(separatedBy: "dl_").count == 3)
+    // A code by which the store was enrolled is not sent again: what is refused is the token.
+    let id = try #require(world.tokens().first?.prefix(16))
+    _ = try world.operate("token", "revoke", String(id))
+    let again = try Programs.run(
+      "syncctl", world.way(replica).dropLast() + ["store", "--code", code])
+    #expect(again.status == 77 && again.errors.contains("the token is missing"), "\(again)")
   }
 
   @Test("A record of a token that cannot be read is not written over")
