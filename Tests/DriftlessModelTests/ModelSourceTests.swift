@@ -50,6 +50,10 @@ struct ModelSourceTests {
             get { self[Volume.title] }
             set { self[Volume.title] = newValue }
           }
+
+          public override class var typedKeys: [any TypedKey] {
+            super.typedKeys + [Volume.pages, Volume.printed, Volume.title]
+          }
         }
 
         """)
