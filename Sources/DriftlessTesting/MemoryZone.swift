@@ -80,12 +80,13 @@ public final class MemoryZone: ZoneTransport {
 
   public func push(_ frame: Data) async throws -> PushReply {
     let now = now
-    defer { news.tell() }
-    return try state.withLock { state in
+    let reply = try state.withLock { state in
       state.traffic.pushes += 1
       state.traffic.bytes += frame.count
       return try state.log.append(frame, nowMilliseconds: now)
     }
+    news.tell()
+    return reply
   }
 
   public func stage(_ part: Data) async throws -> StagedReply {
@@ -100,12 +101,16 @@ public final class MemoryZone: ZoneTransport {
   /// Gives a page of the log. Where there is nothing new it waits for as long as the request says, as a server does.
   public func pull(_ request: PullRequest) async throws -> PullPage {
     state.withLock { $0.traffic.pulls += 1 }
-    let seen = news.count
-    let first = try page(request)
-    guard request.waitSeconds > 0, first.entries.isEmpty else { return first }
-    await news.wait(since: seen, seconds: Double(request.waitSeconds))
-    try Task.checkCancellation()
-    return try page(request)
+    let end = ContinuousClock.now + .seconds(request.waitSeconds)
+    while true {
+      let seen = news.count
+      let page = try page(request)
+      let left = (end - .now) / .seconds(1)
+      // What was new may be known to who asks, or be none of its business.
+      guard page.entries.isEmpty, left > 0 else { return page }
+      await news.wait(since: seen, seconds: left)
+      try Task.checkCancellation()
+    }
   }
 
   private func page(_ request: PullRequest) throws -> PullPage {
@@ -119,8 +124,9 @@ public final class MemoryZone: ZoneTransport {
   }
 
   public func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
-    defer { news.tell() }
-    return try state.withLock { try $0.log.refill(entries) }
+    let reply = try state.withLock { try $0.log.refill(entries) }
+    news.tell()
+    return reply
   }
 
   public func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {

@@ -24,9 +24,25 @@ struct MemoryZoneTests {
     try replica.insert("Item")
     try await replica.sync()
     #expect(try await waiting.value.entries.count == 1)
-    let cancelled = Task { try await zone.pull(request(MemoryZone(), waitSeconds: 600)) }
+    let empty = MemoryZone()
+    let cancelled = Task { try await empty.pull(request(empty, waitSeconds: 600)) }
+    while empty.traffic.pulls < 1 { await Task.yield() }
     cancelled.cancel()
-    _ = await cancelled.result
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+  }
+
+  @Test("What is no news for who waits does not end its waiting")
+  func noNews() async throws {
+    let zone = MemoryZone()
+    let start = ContinuousClock.now
+    let waiting = Task { try await zone.pull(request(zone, waitSeconds: 1)) }
+    while zone.traffic.pulls < 1 { await Task.yield() }
+    for _ in 0..<5 {
+      zone.putBack(zone.log)
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    #expect(try await waiting.value.entries.isEmpty)
+    #expect(ContinuousClock.now - start >= .milliseconds(900))
   }
 
   @Test("An engine that runs on it asks seldom")

@@ -97,7 +97,9 @@ import Testing
         == [.deafen, .wake(after: 60)])
   }
 
-  @Test("What the server asked to wait is waited, but not for longer than between attempts at most")
+  @Test(
+    "What the server asked to wait is waited, but not for longer than five minutes, or the longest pause"
+  )
   func retryAfter() {
     var schedule = listening()
     _ = schedule.handle(.asked)
@@ -107,7 +109,7 @@ import Testing
     // Anybody on the way can say so much.
     #expect(
       schedule.handle(.failed(isTransient: true, retryAfter: 86_400), jitter: 0)
-        == [.deafen, .wake(after: schedule.delays.retryMax)])
+        == [.deafen, .wake(after: 300)])
   }
 
   @Test("F23 While backing off, a burst of saves does not bring attempts; a person does")
@@ -140,6 +142,30 @@ import Testing
     _ = schedule.handle(.asked)
     _ = schedule.handle(refusal, jitter: 1)
     #expect(schedule.handle(.changed, jitter: 1) == [.wake(after: 5)], "success starts over")
+  }
+
+  @Test("F23 A save never puts the next attempt later")
+  func hastenNearTheEnd() {
+    var schedule = SyncSchedule(delays: SyncSchedule.Delays())
+    _ = schedule.handle(.started)
+    _ = schedule.handle(.failed(isTransient: false, retryAfter: nil), jitter: 1)
+    #expect(schedule.handle(.changed, jitter: 1, left: 3) == [])
+    // It has not been used up by that.
+    #expect(schedule.handle(.changed, jitter: 1, left: 200) == [.wake(after: 5)])
+  }
+
+  @Test("F23 A save during an attempt that fails brings the next one nearer as well")
+  func savedDuringFailure() {
+    var schedule = SyncSchedule(delays: SyncSchedule.Delays())
+    let refusal = SyncSchedule.Event.failed(isTransient: false, retryAfter: nil)
+    _ = schedule.handle(.started)
+    for seconds in [5.0, 10, 20, 40, 60, 60] {
+      #expect(schedule.handle(.changed) == [])
+      #expect(schedule.handle(refusal, jitter: 1) == [.deafen, .wake(after: seconds)])
+      #expect(schedule.handle(.changed, jitter: 1, left: seconds) == [], "once a pause")
+      #expect(schedule.handle(.timer) == [.deafen, .startSync])
+    }
+    #expect(schedule.handle(refusal, jitter: 1) == [.deafen, .wake(after: 300)])
   }
 
   @Test(

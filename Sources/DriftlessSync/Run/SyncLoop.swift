@@ -11,6 +11,8 @@ actor SyncLoop {
   private var schedule: SyncSchedule
   private var isStopped = false
   private var timer: Task<Void, Never>?
+  /// When that ends.
+  private var wakeTime: ContinuousClock.Instant?
   private var listening: Task<Void, Never>?
   private var watching: Task<Void, Never>?
   private var syncing: Task<Void, Never>?
@@ -64,13 +66,15 @@ actor SyncLoop {
 
   private func take(_ event: SyncSchedule.Event) {
     guard !isStopped else { return }
-    for action in schedule.handle(event, jitter: .random(in: 0..<1)) {
+    let left = wakeTime.map { ($0 - .now) / .seconds(1) }
+    for action in schedule.handle(event, jitter: .random(in: 0..<1), left: left) {
       switch action {
       case .startSync:
         timer?.cancel()
         syncing = Task { await self.sync() }
       case .wake(let seconds):
         timer?.cancel()
+        wakeTime = .now + .seconds(seconds)
         timer = Task {
           do { try await Task.sleep(for: .seconds(seconds)) } catch { return }
           self.take(.timer)

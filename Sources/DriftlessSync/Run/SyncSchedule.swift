@@ -107,6 +107,9 @@ public struct SyncSchedule: Sendable {
   public private(set) var failedAttempts = 0
   /// Seconds of the pause that goes on.
   private var pause = 0.0
+  /// Seconds that somebody who answers may ask to wait for, also where the pauses are to be shorter.
+  private static let askedToWaitMax = 300.0
+
   /// For how long whoever answered asked to wait.
   private var askedToWait = 0.0
   /// Whether a change has brought the end of the pause nearer.
@@ -122,8 +125,11 @@ public struct SyncSchedule: Sendable {
   /// - Parameters:
   ///   - event: What happened.
   ///   - jitter: A random number from 0 up to 1; used by failures only.
+  ///   - left: Seconds until the time of the last `wake`; nil where it has just been asked for.
   /// - Returns: What to do, in order.
-  public mutating func handle(_ event: Event, jitter: Double = 0.5) -> [Action] {
+  public mutating func handle(
+    _ event: Event, jitter: Double = 0.5, left: Double? = nil
+  ) -> [Action] {
     switch (state, event) {
     case (.syncing, .changed), (.syncing, .news), (.syncing, .asked), (.syncing, .started):
       state = .syncing(again: true)
@@ -133,10 +139,15 @@ public struct SyncSchedule: Sendable {
       hastenedAttempts = 0
       state = again ? .settling : .listening
       return again ? [.wake(after: delays.settle)] : [.listen, .wake(after: delays.idle)]
-    case (_, .failed(let isTransient, let retryAfter, let waitsForRoom)):
-      return backOff(
+    case (let former, .failed(let isTransient, let retryAfter, let waitsForRoom)):
+      backOff(
         most: waitsForRoom ? min(delays.roomMax, delays.retryMax) : delays.retryMax,
         isTransient: isTransient, retryAfter: retryAfter, jitter: jitter)
+      // What was saved during the attempt may have come too late for it.
+      if former == .syncing(again: true), let sooner = hastened(jitter: jitter, left: pause) {
+        pause = sooner
+      }
+      return [.deafen, .wake(after: pause)]
     case (.syncing, .timer), (.listening, .succeeded), (.settling, .succeeded),
       (.backingOff, .succeeded):
       return []
@@ -144,7 +155,7 @@ public struct SyncSchedule: Sendable {
       state = .settling
       return [.wake(after: delays.settle)]
     case (.backingOff, .changed):
-      return hasten(jitter: jitter)
+      return hastened(jitter: jitter, left: left ?? pause).map { [.wake(after: $0)] } ?? []
     case (.settling, .changed), (.backingOff, .news):
       return []
     case (.listening, _), (.settling, _), (.backingOff, _):
@@ -155,27 +166,29 @@ public struct SyncSchedule: Sendable {
 
   private mutating func backOff(
     most: Double, isTransient: Bool, retryAfter: Double?, jitter: Double
-  ) -> [Action] {
+  ) {
     state = .backingOff
     failedAttempts += 1
     let ceiling = isTransient ? delays.afterFailures(failedAttempts, most: most) : most
     let jittered = ceiling * (0.5 + 0.5 * min(max(jitter, 0), 1))
     // Whoever answers may ask for patience, and not for days: a gateway on the way may say anything.
-    askedToWait = min(retryAfter ?? 0, delays.retryMax)
+    askedToWait = min(retryAfter ?? 0, max(delays.retryMax, Self.askedToWaitMax))
     pause = max(jittered, askedToWait)
     isHastened = false
-    return [.deafen, .wake(after: pause)]
   }
 
   /// Something was saved while sync fails: maybe a person sits there, and the network is back.
-  private mutating func hasten(jitter: Double) -> [Action] {
-    guard !isHastened else { return [] }
+  ///
+  /// - Parameter left: Seconds until the next attempt as it is.
+  /// - Returns: Seconds until one that is sooner; nil where none is.
+  private mutating func hastened(jitter: Double, left: Double) -> Double? {
+    guard !isHastened else { return nil }
     let ceiling = delays.afterChange(hastenedAttempts)
     let jittered = ceiling * (0.5 + 0.5 * min(max(jitter, 0), 1))
     let sooner = max(jittered, min(askedToWait, delays.retryChangedMax))
-    guard sooner < pause else { return [] }
+    guard sooner < left else { return nil }
     isHastened = true
     hastenedAttempts += 1
-    return [.wake(after: sooner)]
+    return sooner
   }
 }
