@@ -1,16 +1,11 @@
 import Foundation
 import Glibc
 
-/// A pause between two attempts to sync a store, and what ends it before its time: a token that was replaced, or a save.
+/// What lies beside a store as it was when an attempt to sync it began: what is changed from then on may have come too late
+/// for the attempt.
 ///
-/// Nobody tells of either while the store is not open, so the files are looked at.
-struct StorePause: Sendable {
-  enum Reason: String, Sendable {
-    /// The token, the authorities or the keys are others.
-    case access = "what lies beside the store was changed"
-    case saved = "something was saved"
-  }
-
+/// Nobody tells of it while the store is not open, so the files are looked at.
+struct StoreLooks: Sendable {
   /// A file as it was when it was looked at; nil where there was none.
   private struct Look: Equatable {
     let numbers: [Int]?
@@ -28,15 +23,14 @@ struct StorePause: Sendable {
     }
   }
 
+  /// The token, the authorities and the keys.
   private let access: [URL]
   private let accessLooks: [Look]
   /// In which each save leaves a mark.
   private let saves: URL
   private let savesLook: Look
-  private let earliest: ContinuousClock.Instant
 
-  /// - Parameter seconds: how long the pause lasts at least where something is saved.
-  init(of entry: DaemonConfiguration.Store, secondsAfterSave seconds: Double) {
+  init(of entry: DaemonConfiguration.Store) {
     access = [
       entry.tokenFile ?? TokenFile.url(forStore: entry.path),
       entry.authorityFile ?? AuthorityFile.url(forStore: entry.path),
@@ -45,12 +39,35 @@ struct StorePause: Sendable {
     accessLooks = access.map { Look($0) }
     saves = URL(fileURLWithPath: entry.path.path + "-driftless-lock")
     savesLook = Look(saves)
+  }
+
+  /// Whether the token, the authorities or the keys are others by now.
+  var isAccessChanged: Bool { access.map { Look($0) } != accessLooks }
+  /// Whether something was saved since.
+  var isSaved: Bool { Look(saves) != savesLook }
+}
+
+/// A pause between two attempts to sync a store, and what ends it before its time: a token that was replaced, or a save.
+struct StorePause: Sendable {
+  enum Reason: String, Sendable {
+    case access = "what lies beside the store was changed"
+    case saved = "something was saved"
+  }
+
+  private let looks: StoreLooks
+  private let earliest: ContinuousClock.Instant
+
+  /// - Parameters:
+  ///   - looks: from before the attempt that failed.
+  ///   - seconds: how long the pause lasts at least where something is saved.
+  init(after looks: StoreLooks, secondsAfterSave seconds: Double) {
+    self.looks = looks
     earliest = .now + .seconds(seconds)
   }
 
   /// Why the pause is over by now, if it is.
   func endsEarly() -> Reason? {
-    if access.map({ Look($0) }) != accessLooks { return .access }
-    return .now >= earliest && Look(saves) != savesLook ? .saved : nil
+    if looks.isAccessChanged { return .access }
+    return .now >= earliest && looks.isSaved ? .saved : nil
   }
 }

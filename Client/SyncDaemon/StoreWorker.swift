@@ -26,6 +26,8 @@ actor StoreWorker {
   private var watching: Task<Void, Never>?
   /// Between two attempts to open the store or to read its token.
   private var pause: StorePause?
+  /// What lay beside the store before the last attempt to sync it, by the engine's loop or before that.
+  private var looks: StoreLooks
   /// Attempts in a row that a save brought nearer, in vain.
   var hastenedAttempts = 0
   /// When the sync began that is under way.
@@ -58,6 +60,7 @@ actor StoreWorker {
     self.entry = entry
     self.mark = mark
     self.delays = delays
+    looks = StoreLooks(of: entry)
     executor = QueueExecutor(label: "syncd \(entry.path.path)")
     var log = log
     log[metadataKey: "store"] = "\(entry.path.path)"
@@ -186,12 +189,24 @@ actor StoreWorker {
       await reopenIfReplaced()
       // A first pull may take an hour before it says how far it is.
       if !isMarked, let connection, await connection.engine.holdsSyncLock { leaveMark() }
-      if let pause, !isStopped, let reason = pause.endsEarly() {
-        if reason == .saved { hastenedAttempts += 1 }
-        log.debug("the pause ends early: \(reason)")
-        start()
-      }
+      if !isStopped { await endPauseEarly() }
       do { try await Task.sleep(for: .seconds(1)) } catch { return }
+    }
+  }
+
+  /// The engine's loop hears of saves by itself, and of nothing else while it waits.
+  private func endPauseEarly() async {
+    guard nextAttempt != nil else { return }
+    let reason = pause.map { $0.endsEarly() } ?? (looks.isAccessChanged ? .access : nil)
+    guard let reason else { return }
+    log.debug("the pause ends early: \(reason.rawValue)")
+    switch reason {
+    case .access:
+      // Somebody may have had it connect meanwhile, with what lay there then.
+      await restart()
+    case .saved:
+      hastenedAttempts += 1
+      start()
     }
   }
 
@@ -242,24 +257,35 @@ actor StoreWorker {
   private func keep() async {
     while !Task.isCancelled {
       var mostSeconds = delays.retryMax
+      var goesOn = false
+      // Before it connects: what is changed during the attempt counts.
+      looks = StoreLooks(of: entry)
+      if isElsewhere { await disconnect() }
+      guard !Task.isCancelled else { return }
       do {
         let engine = try connected().engine
         for await state in engine.run(delays: delays) {
           guard !Task.isCancelled else { return }
+          if state == .syncing { looks = StoreLooks(of: entry) }
           note(state)
+          if failure != nil, isElsewhere {
+            log.notice("the store is enrolled in another way by now")
+            goesOn = true
+            break
+          }
           // The next attempt reads the token, or the authority, again.
           if Self.isAboutAccess(state) {
             refusals += 1
             failedAttempts = max(failedAttempts, refusals)
             break
           }
-          if failure != nil, isElsewhere {
-            log.notice("the store is enrolled in another way by now")
-            break
-          }
         }
         guard !Task.isCancelled else { return }
         await disconnect()
+        if goesOn {
+          nextAttempt = nil
+          continue
+        }
       } catch {
         let failure = Failure(error)
         failedAttempts += 1
@@ -270,7 +296,8 @@ actor StoreWorker {
       let seconds = delays.afterFailures(failedAttempts, most: mostSeconds) * .random(in: 0.5..<1)
       nextAttempt = Date(timeIntervalSinceNow: seconds)
       pause = StorePause(
-        of: entry, secondsAfterSave: delays.afterChange(hastenedAttempts) * .random(in: 0.5..<1))
+        after: looks,
+        secondsAfterSave: delays.afterChange(hastenedAttempts) * .random(in: 0.5..<1))
       // Who ends it early has begun another loop.
       do { try await Task.sleep(for: .seconds(seconds)) } catch { return }
       pause = nil

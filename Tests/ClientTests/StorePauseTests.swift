@@ -11,8 +11,8 @@ struct StorePauseTests {
     let entry = DaemonConfiguration.Store(path: directory.file("shop.sqlite"))
     let lock = URL(fileURLWithPath: entry.path.path + "-driftless-lock")
     try Data([1]).write(to: lock)
-    let long = StorePause(of: entry, secondsAfterSave: 600)
-    let short = StorePause(of: entry, secondsAfterSave: 0)
+    let long = StorePause(after: StoreLooks(of: entry), secondsAfterSave: 600)
+    let short = StorePause(after: StoreLooks(of: entry), secondsAfterSave: 0)
     #expect(long.endsEarly() == nil)
     #expect(short.endsEarly() == nil)
     // A file system may keep times by the tick.
@@ -24,6 +24,27 @@ struct StorePauseTests {
     #expect(short.endsEarly() == .saved)
     try TokenFile.write("token", to: TokenFile.url(forStore: entry.path))
     #expect(long.endsEarly() == .access)
+  }
+
+  @Test("What is changed during the attempt before a pause ends it as well")
+  func changedBefore() throws {
+    let directory = try TemporaryDirectory()
+    let entry = DaemonConfiguration.Store(path: directory.file("shop.sqlite"))
+    let looks = StoreLooks(of: entry)
+    #expect(!looks.isAccessChanged && !looks.isSaved)
+    try Data([1]).write(to: URL(fileURLWithPath: entry.path.path + "-driftless-lock"))
+    #expect(looks.isSaved)
+    #expect(StorePause(after: looks, secondsAfterSave: 0).endsEarly() == .saved)
+    try TokenFile.write("token", to: TokenFile.url(forStore: entry.path))
+    #expect(StorePause(after: looks, secondsAfterSave: 600).endsEarly() == .access)
+  }
+
+  @Test("A command that cannot be started for want of files or processes is tried again")
+  func fewProcesses() {
+    for reason in [EMFILE, ENFILE, EAGAIN, ENOMEM] {
+      let failure = Failure.noRoom(for: "The command", reason)
+      #expect(failure.isTransient && failure.waitsForRoom)
+    }
   }
 
   @Test("Too few files are a passing want, of a store and of what lies beside it")

@@ -30,8 +30,10 @@ import Testing
     #expect(daemon.stop() == 0)
   }
 
-  @Test("A daemon whose token is not taken goes on soon after that is replaced")
-  func replacedToken() throws {
+  @Test(
+    "A daemon whose token is not taken goes on soon after that is replaced, whoever has asked meanwhile",
+    arguments: [false, true])
+  func replacedToken(connects: Bool) throws {
     let world = try FaultWorld()
     let replica = try world.replica("first")
     let token = URL(fileURLWithPath: replica.store.path + "-driftless-token")
@@ -39,13 +41,29 @@ import Testing
     try Data("wrong\n".utf8).write(to: token)
     let daemon = try DaemonProcess(
       stores: [replica.store], in: world.directory.url, retrySecondsMax: 3600)
-    try eventually("the daemon waits for somebody") {
-      try replica.status()["lastError"] as? String != nil
-    }
-    sleep(2)
-    try right.write(to: token)
+    // Nothing is saved later: it is the token alone that has it go on.
     try replica.importLines([FaultWorld.insertion("a")])
-    try eventually(within: 20, "it was sent") { try replica.pendingObjects == 0 }
+    try waitUntilFar(replica)
+    if connects {
+      // Who asks in the pause has the store connect with what lies there now.
+      #expect(throws: (any Error).self) { try replica.sync() }
+    }
+    try right.write(to: token)
+    try eventually(within: 10, "it was sent") { try replica.pendingObjects == 0 }
     #expect(daemon.stop() == 0)
+  }
+
+  /// Waits until the next attempt is so far away that what comes sooner has another reason.
+  private func waitUntilFar(_ replica: Replica) throws {
+    try eventually(within: 120, "the next attempt is far") {
+      let daemon = try replica.status()["daemon"] as? [String: Any]
+      let state = daemon?["state"] as? [String: Any]
+      guard let text = state?["nextAttempt"] as? String else { return false }
+      let whole = ISO8601DateFormatter()
+      let parts = ISO8601DateFormatter()
+      parts.formatOptions.insert(.withFractionalSeconds)
+      guard let next = whole.date(from: text) ?? parts.date(from: text) else { return false }
+      return next.timeIntervalSinceNow > 18
+    }
   }
 }
