@@ -28,6 +28,7 @@ package enum DaemonSettings {
       "keyFile", .path,
       "The key file of its encrypted properties, where that is not beside the store (mode 0600)."),
     SettingDeclaration(
-      "keyCommand", .text, "A command of the shell that prints the key file, in its place."),
+      "keyCommand", .text, rival: "keyFile",
+      "A command of the shell that prints the key file, in its place."),
   ]
 }

@@ -23,7 +23,7 @@ struct ServerSettings {
   static let declared = [
     SettingDeclaration("data", .path, "The server's data folder."),
     SettingDeclaration(
-      "postgres", .text,
+      "postgres", .text, rival: "data",
       "In place of a data folder, the PostgreSQL database, as libpq has it: host=db dbname=driftless."
     ),
     SettingDeclaration(

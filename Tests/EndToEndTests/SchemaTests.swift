@@ -55,6 +55,17 @@ struct SchemaTests {
     #expect(told.allSatisfy { settings[$0] != nil || $0.hasPrefix("--") }, "\(told)")
   }
 
+  @Test("A schema refuses what a reader refuses beside each other, and has whole numbers as such")
+  func rivals() throws {
+    let schema = try schema("syncd", ["--print-schema"])
+    let settings = try #require(schema["properties"] as? [String: [String: Any]])
+    let store = try #require(settings["stores"]?["items"] as? [String: Any])
+    let rules = try #require(store["allOf"] as? [[String: [String: [String]]]])
+    #expect(rules == [["not": ["required": ["keyFile", "keyCommand"]]]])
+    let text = try Programs.run("syncd", ["--print-schema"]).output
+    #expect(!text.contains(".0"), "\(text)")
+  }
+
   @Test("The server's schema has each limit with its bounds, its value and what it is")
   func limits() throws {
     let schema = try schema("driftless-server", ["serve", "--print-schema"])

@@ -27,6 +27,8 @@ package struct SettingDeclaration: Sendable {
   package let unit: String?
   package let standard: Standard?
   package let isRequired: Bool
+  /// A setting that may not be said beside this one.
+  package let rival: String?
   package let meaning: String
 
   /// - Parameters:
@@ -35,16 +37,18 @@ package struct SettingDeclaration: Sendable {
   ///   - unit: What a number counts.
   ///   - standard: What counts where a file says nothing.
   ///   - isRequired: Whether a file has to have it.
+  ///   - rival: A setting that may not be said beside this one.
   ///   - meaning: What it does, for a person.
   package init(
     _ name: String, _ kind: Kind, unit: String? = nil, standard: Standard? = nil,
-    isRequired: Bool = false, _ meaning: String
+    isRequired: Bool = false, rival: String? = nil, _ meaning: String
   ) {
     self.name = name
     self.kind = kind
     self.unit = unit
     self.standard = standard
     self.isRequired = isRequired
+    self.rival = rival
     self.meaning = meaning
   }
 

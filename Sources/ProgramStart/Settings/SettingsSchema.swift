@@ -31,8 +31,13 @@ package enum SettingsSchema {
     ]
     let required = settings.filter(\.isRequired).map(\.name)
     if !required.isEmpty { schema["required"] = required }
+    let rivals = settings.compactMap { setting in setting.rival.map { [$0, setting.name] } }
+    if !rivals.isEmpty { schema["allOf"] = rivals.map { ["not": ["required": $0]] } }
     return schema
   }
+
+  /// A number without a fraction is printed without one.
+  private static func json(_ number: Double) -> Any { Int(exactly: number) ?? number }
 
   private static func property(_ setting: SettingDeclaration) -> [String: Any] {
     var schema: [String: Any] =
@@ -40,7 +45,7 @@ package enum SettingsSchema {
       case .text, .path: ["type": "string", "minLength": 1]
       case .flag: ["type": "boolean"]
       case .number(let range):
-        ["type": "number", "minimum": range.lowerBound, "maximum": range.upperBound]
+        ["type": "number", "minimum": json(range.lowerBound), "maximum": json(range.upperBound)]
       case .whole(let range):
         ["type": "integer", "minimum": range.lowerBound, "maximum": range.upperBound]
       case .choice(let words): ["type": "string", "enum": words]
@@ -50,7 +55,7 @@ package enum SettingsSchema {
     schema["description"] = setting.unit.map { "\(setting.meaning) In \($0)." } ?? setting.meaning
     switch setting.standard {
     case .text(let text)?: schema["default"] = text
-    case .number(let number)?: schema["default"] = number
+    case .number(let number)?: schema["default"] = json(number)
     case .flag(let flag)?: schema["default"] = flag
     case nil: break
     }
