@@ -5,7 +5,8 @@ import ProgramStart
 
 /// Keeps the stores of a configuration in step until it is stopped.
 ///
-/// It works on a queue of its own: whoever has the socket may keep it waiting.
+/// It works on a thread of its own: whoever has the socket may keep it waiting, and so many stores may wait for disks that no
+/// queue gets a thread.
 package actor Daemon {
   private let file: URL
   private let log: Logger
@@ -13,7 +14,7 @@ package actor Daemon {
   private var workers: [URL: StoreWorker] = [:]
   private var listener: DaemonListener?
   private var isStopping = false
-  private let executor = QueueExecutor(label: "syncd")
+  private let executor = ThreadExecutor(name: "syncd")
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor {
     executor.asUnownedSerialExecutor()
@@ -53,8 +54,8 @@ package actor Daemon {
     // Dispatch takes a file for the timers of each clock when the first begins, and ends the process where there is none then.
     try? await Task.sleep(for: .nanoseconds(1), clock: .continuous)
     try? await Task.sleep(for: .nanoseconds(1), clock: .suspending)
-    listener = try DaemonListener(path: socket, log: log) { [weak self] request in
-      await self?.answer(request) ?? DaemonReply(pid: getpid())
+    listener = try DaemonListener(path: socket, log: log) { [weak self] request, store in
+      await self?.answer(request, store) ?? DaemonReply(pid: getpid())
     }
     log.notice("listening at \(socket), \(Self.counted(configuration.stores))")
     for entry in configuration.stores { await begin(entry) }
@@ -74,11 +75,17 @@ package actor Daemon {
 
   /// Reads the configuration again: stores that are new begin, stores that are gone end, the rest
   /// read their tokens again and sync. A file that is wrong changes nothing.
-  package func reload() async {
+  package nonisolated func reload() async {
+    // Not where the daemon answers: a store may be on a disk that does not.
+    let read = Result { () throws(Failure) in try DaemonConfiguration(contentsOf: file) }
+    await take(read)
+  }
+
+  private func take(_ read: Result<DaemonConfiguration, Failure>) async {
     guard !isStopping else { return }
     let fresh: DaemonConfiguration
     do {
-      fresh = try DaemonConfiguration(contentsOf: file)
+      fresh = try read.get()
       if fresh.stores.count > configuration.stores.count {
         try Self.requireFiles(for: fresh.stores)
       }
@@ -130,19 +137,20 @@ package actor Daemon {
   }
 
   /// Answers a request of the socket.
-  private func answer(_ request: DaemonRequest) async -> DaemonReply {
+  ///
+  /// - Parameter store: the one that it is about, with links resolved.
+  private func answer(_ request: DaemonRequest, _ store: URL?) async -> DaemonReply {
     var reply = DaemonReply(pid: getpid())
     if request.verb == .stores {
       reply.paths = configuration.stores.map(\.path.path).sorted()
       return reply
     }
-    guard let path = request.store else {
+    guard let path = request.store, let store else {
       for worker in workers.values { reply.stores.append(await worker.state) }
       reply.stores.sort { $0.store < $1.store }
       return reply
     }
-    let url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
-    guard let worker = workers[url] else {
+    guard let worker = workers[store] else {
       reply.failure = Failure(
         .failed, code: "unknown-store", "This daemon does not keep \(path).",
         suggestion: "add the store to \(file.path) and send SIGHUP to syncd")

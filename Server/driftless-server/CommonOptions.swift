@@ -153,10 +153,10 @@ struct ReportOptions: ParsableArguments {
     }
     if let error = error as? TooFewFiles {
       Complaint(
-        code: "too-few-files", message: error.message, status: TooFewFiles.exitStatus,
+        code: "too-few-files", message: error.message, status: error.exitStatus,
         suggestion: error.suggestion
       ).put(json: json)
-      throw ExitCode(TooFewFiles.exitStatus)
+      throw ExitCode(error.exitStatus)
     }
     if let error = error as? ServerError ?? ServerError(command: error) {
       let status = exitCode(of: error.code)

@@ -150,6 +150,11 @@ final class CurlTransfer {
       return TransportError(
         .timedOut, "\(address) did not answer in time.",
         suggestion: "Check the network; nothing was lost, the next sync sends it again.")
+    case CURLE_SSL_CACERT_BADFILE where Self.isOutOfFiles:
+      return TransportError(
+        .unreachable,
+        "\(address) cannot be reached: the file of authorities cannot be opened, for this process has as many files open as the system lets it.",
+        suggestion: "Let the process open more files; it is tried again.")
     case CURLE_SSL_CACERT_BADFILE:
       return .badAuthorityFile(request.certificateAuthorityFile ?? "of the system", reason)
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM,
@@ -177,6 +182,18 @@ final class CurlTransfer {
         .unreachable, "\(address) cannot be reached\(Self.throughProxy(address)): \(reason).",
         suggestion: "Check that the server runs and the network is up; changes stay queued here.")
     }
+  }
+
+  /// Whether a connection and a file beside it can be opened no more: libcurl says of a file only that it cannot be used.
+  private static var isOutOfFiles: Bool {
+    var opened: [Int32] = []
+    defer { for file in opened { close(file) } }
+    while opened.count < 2 {
+      let file = open("/dev/null", O_RDONLY | O_CLOEXEC)
+      guard file >= 0 else { return errno == EMFILE || errno == ENFILE }
+      opened.append(file)
+    }
+    return false
   }
 
   /// The variable that names a proxy, where one may be in the way: what is said of the connection is said of the proxy's then.

@@ -22,8 +22,11 @@ package enum ProgramStart {
     do {
       try OpenFiles.require(files)
     } catch {
-      refuse(name, code: "too-few-files", error.message, try: error.suggestion)
+      refuse(
+        name, code: "too-few-files", error.message, try: error.suggestion,
+        status: error.exitStatus)
     }
+    ServiceNotice.open()
     do {
       try Threads.require()
     } catch {
@@ -40,27 +43,31 @@ package enum ProgramStart {
 
   /// Ends a program that cannot begin, with what it would say of other errors.
   private static func refuse(
-    _ name: String, code: String, _ message: String, try suggestion: String
+    _ name: String, code: String, _ message: String, try suggestion: String, status: Int32 = 71
   ) -> Never {
     let isJSON = CommandLine.arguments.dropFirst().contains("--json")
     FileHandle.standardError.write(
       isJSON
-        ? json(code, message, suggestion) : TerminalText.failure(of: name, message, try: suggestion)
+        ? json(code, message, suggestion, status)
+        : TerminalText.failure(of: name, message, try: suggestion)
     )
-    exit(TooFewFiles.exitStatus)
+    exit(status)
   }
 
   /// As the programs print other errors.
-  private static func json(_ code: String, _ message: String, _ suggestion: String) -> Data {
+  private static func json(
+    _ code: String, _ message: String, _ suggestion: String, _ status: Int32
+  ) -> Data {
     struct Complaint: Encodable {
       var code: String
       var message: String
-      var status = TooFewFiles.exitStatus
+      var status: Int32
       var suggestion: String
     }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let complaint = Complaint(code: code, message: message, suggestion: suggestion)
+    let complaint = Complaint(
+      code: code, message: message, status: status, suggestion: suggestion)
     return ((try? encoder.encode(["error": complaint])) ?? Data()) + [0x0A]
   }
 }

@@ -59,7 +59,7 @@ struct BlockingTests {
     let long = Failure(
       .failed, code: "long", String(repeating: "x", count: 4 << 20), suggestion: "")
     let answered = Answered()
-    let listener = try DaemonListener(path: path) { _ in
+    let listener = try DaemonListener(path: path) { _, _ in
       answered.count()
       return DaemonReply(pid: getpid(), failure: long)
     }

@@ -91,6 +91,38 @@ import Testing
     }
   }
 
+  @Test("A daemon that says no while a long sync runs is not silent")
+  func noWhileLong() async throws {
+    let directory = try TemporaryDirectory()
+    let store = directory.file("asked.sqlite")
+    let socket = directory.file("s.sock").path
+    // On threads of its own: a busy test process has none for tasks.
+    let descriptor = try UnixSocket.listen(socket)
+    defer { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    Thread {
+      while case let connection = accept(descriptor, nil, nil), connection >= 0 {
+        Thread {
+          let request = UnixSocket.readLine(connection)
+            .flatMap { try? JSONDecoder().decode(DaemonRequest.self, from: $0) }
+          var reply = DaemonReply(pid: getpid())
+          if request?.verb == .sync {
+            sleep(5)
+          } else {
+            reply.failure = Failure(.tryAgain, code: "too-few-files", "m", suggestion: "s")
+          }
+          if let line = try? JSONEncoder().encode(reply) {
+            UnixSocket.writeLine(line, to: connection)
+          }
+          close(connection)
+        }.start()
+      }
+    }.start()
+    try DaemonMark(pid: getpid(), socket: socket).write(forStore: store)
+    let client = try #require(DaemonClient(store: store, answerSeconds: 2))
+    let reply = try await client.ask(DaemonRequest(.sync, store: store.path))
+    #expect(reply?.pid == getpid())
+  }
+
   @Test("A second daemon at one socket is refused; a socket that was left behind is not in the way")
   func secondDaemon() async throws {
     let directory = try TemporaryDirectory()

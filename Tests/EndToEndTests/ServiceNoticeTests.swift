@@ -28,6 +28,12 @@ struct ServiceNoticeTests {
 
     deinit { close(descriptor) }
 
+    /// Reads all that has come.
+    func drop() {
+      var buffer = [UInt8](repeating: 0, count: 4_096)
+      while recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT)) > 0 {}
+    }
+
     /// The next notice; empty when none came.
     func next(seconds: Int = 60) -> String {
       var time = timeval(tv_sec: seconds, tv_usec: 0)
@@ -128,6 +134,34 @@ struct ServiceNoticeTests {
     while notice == "WATCHDOG=1" { notice = notices.next() }
     #expect(notice == "READY=1")
     #expect(notices.next(seconds: 1).isEmpty)
+  }
+
+  @Test("A daemon that can open no more files tells all the same that it is alive")
+  func watchdogWithoutFiles() throws {
+    let directory = try TemporaryDirectory()
+    let name = directory.file("notice").path
+    let notices = try NoticeSocket(name)
+    let configuration = directory.file("syncd.json")
+    try Data(#"{"socket":"syncd.sock","stores":[{"path":"none.sqlite"}]}"#.utf8)
+      .write(to: configuration)
+    let process = try start(
+      "syncd", ["--config", configuration.path], notice: name,
+      environment: ["WATCHDOG_USEC": "300000"], output: FileHandle.nullDevice)
+    defer {
+      process.terminate()
+      process.waitUntilExit()
+    }
+    #expect(notices.next() == "READY=1")
+    #expect(notices.next() == "WATCHDOG=1")
+    let lowering = Process()
+    lowering.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    lowering.arguments = ["prlimit", "--pid", "\(process.processIdentifier)", "--nofile=3:90"]
+    try lowering.run()
+    lowering.waitUntilExit()
+    try #require(lowering.terminationStatus == 0)
+    // What was said before may still wait to be read.
+    notices.drop()
+    for _ in 0..<3 { #expect(notices.next(seconds: 10) == "WATCHDOG=1") }
   }
 
   @Test("A notice that nobody takes is logged, and the program goes on")

@@ -2,6 +2,7 @@ import Driftless
 import DriftlessHTTP
 import DriftlessProtocol
 import DriftlessSync
+import Glibc
 import ProgramStart
 
 /// Why a command failed: what is printed, what to try, and the exit code.
@@ -31,12 +32,26 @@ package struct Failure: Error, Hashable, Sendable, Codable {
       suggestion: "raise the limit: ulimit -n, or LimitNOFILE in a unit of systemd")
   }
 
+  /// A command cannot be started for want of files, processes or memory, which may be there again at any time.
+  static func noRoom(for what: String, _ reason: Int32) -> Failure {
+    let isFiles = reason == EMFILE || reason == ENFILE
+    return Failure(
+      .tryAgain, code: isFiles ? noFileLeftCode : noThreadLeftCode,
+      "\(what) cannot be started: \(String(cString: strerror(reason))).",
+      suggestion: isFiles
+        ? "raise the limit: ulimit -n, or LimitNOFILE in a unit of systemd"
+        : "raise the limit: ulimit -u, or TasksMax in a unit of systemd; or free memory")
+  }
+
+  /// As of programs that cannot begin.
+  private static let noThreadLeftCode = "too-few-threads"
+
   /// As the code of stores is called.
   static let noFileLeftCode = "\(StoreError.Code.tooManyFiles)"
 
   /// Whether the host lacks space or files, which may be there again at any time, and nothing tells.
   package var waitsForRoom: Bool {
-    code == Self.noFileLeftCode || code == "\(StoreError.Code.diskFull)"
+    [Self.noFileLeftCode, Self.noThreadLeftCode, "\(StoreError.Code.diskFull)"].contains(code)
   }
 
   /// Whether the same attempt can succeed later without anybody doing anything.
@@ -65,7 +80,8 @@ extension Failure {
         .badData, code: error.code.rawValue, error.message, suggestion: error.suggestion)
     case let error as TooFewFiles:
       self.init(
-        .tooFewFiles, code: "too-few-files", error.message, suggestion: error.suggestion)
+        error.isPassing ? .tryAgain : .tooFewFiles, code: "too-few-files", error.message,
+        suggestion: error.suggestion)
     case let error as UnwrittenOutput:
       self.init(
         .unwritten, code: "unwritten-output", error.message, suggestion: error.suggestion)

@@ -37,6 +37,8 @@ package enum KeySource: Hashable, Sendable {
   private static func run(_ command: String) throws(Failure) -> KeyRing {
     switch ShellCommand.run(command, secondsMax: secondsMax, bytesMax: KeyRing.textBytesMax) {
     case .output(let data): return try KeyFile.ring(in: data, from: "What the command printed")
+    case .noRoom(let reason):
+      throw .noRoom(for: "The command that prints the keys", reason)
     case .failed(let reason):
       throw Failure(
         .notAllowed, code: "no-key", "The command that prints the keys failed: \(reason).",

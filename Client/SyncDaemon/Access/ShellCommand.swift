@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import ProgramStart
 
 /// A command of the shell of which somebody waits for the output, for so long and so much at most.
 enum ShellCommand {
@@ -7,16 +8,25 @@ enum ShellCommand {
     case output(Data)
     /// Why there is none, as the end of a sentence.
     case failed(String)
+    /// The host had no file, no process or no memory for it, says the system's number: that passes.
+    case noRoom(Int32)
+
+    fileprivate init(refusal reason: Int32) {
+      self =
+        [EMFILE, ENFILE, EAGAIN, ENOMEM].contains(reason)
+        ? .noRoom(reason) : .failed("it cannot be started: \(String(cString: strerror(reason)))")
+    }
   }
 
   static func run(_ command: String, secondsMax: Double, bytesMax: Int) -> Outcome {
     var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else { return .failed(String(cString: strerror(errno))) }
+    guard pipe(&ends) == 0 else { return Outcome(refusal: errno) }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     defer { close(ends[0]) }
-    let pid = spawn(command, output: ends[1])
+    var pid = pid_t()
+    let refusal = spawn(command, output: ends[1], &pid)
     close(ends[1])
-    guard let pid else { return .failed("the shell cannot be started") }
+    guard refusal == 0 else { return Outcome(refusal: refusal) }
     let deadline = Date(timeIntervalSinceNow: secondsMax)
     var data = Data()
     let isWhole = read(ends[0], into: &data, bytesMax: bytesMax, until: deadline)
@@ -35,8 +45,14 @@ enum ShellCommand {
     return code == 0 ? .output(data) : .failed("it ended with \(code)")
   }
 
-  /// Starts a shell in a process group of its own.
-  private static func spawn(_ command: String, output: Int32) -> pid_t? {
+  /// Has the shell put back the limit of files that this process began with: programs that count to it are slow, or fail,
+  /// under another.
+  private static func underFormerLimit(_ command: String) -> String {
+    OpenFiles.formerLimit.map { "ulimit -S -n \($0) 2>/dev/null; \(command)" } ?? command
+  }
+
+  /// Starts a shell in a process group of its own; the system's number where it does not, or 0.
+  private static func spawn(_ command: String, output: Int32, _ pid: inout pid_t) -> Int32 {
     var actions = posix_spawn_file_actions_t()
     var attributes = posix_spawnattr_t()
     posix_spawn_file_actions_init(&actions)
@@ -49,7 +65,7 @@ enum ShellCommand {
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
     posix_spawnattr_setpgroup(&attributes, 0)
-    let words = ["/bin/sh", "-c", command]
+    let words = ["/bin/sh", "-c", underFormerLimit(command)]
     let settings = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
     var arguments = words.map { (word: String) -> UnsafeMutablePointer<CChar>? in strdup(word) }
     var environment = settings.map { (word: String) -> UnsafeMutablePointer<CChar>? in strdup(word)
@@ -57,9 +73,7 @@ enum ShellCommand {
     arguments.append(nil)
     environment.append(nil)
     defer { for text in arguments + environment { free(text) } }
-    var pid = pid_t()
-    let failure = posix_spawn(&pid, "/bin/sh", &actions, &attributes, &arguments, &environment)
-    return failure == 0 ? pid : nil
+    return posix_spawn(&pid, "/bin/sh", &actions, &attributes, &arguments, &environment)
   }
 
   /// Reads to the end of what is printed. False where that is too much, or takes too long.

@@ -94,7 +94,7 @@ package struct DaemonClient: Sendable {
     else {
       if isSilent { throw silent(UnixSocket.peerPID(descriptor) ?? pid) }
       throw Failure(
-        .tryAgain, code: "daemon-silent", "The daemon at \(socket) ended before it answered.",
+        .tryAgain, code: Self.silentCode, "The daemon at \(socket) ended before it answered.",
         suggestion: "try again")
     }
     if let failure = reply.failure { throw failure }
@@ -108,17 +108,25 @@ package struct DaemonClient: Sendable {
     case .status, .stores, .wake: return false
     case .sync, .push, .pull, .verify, .repair, .giveUpUnsent: break
     }
-    return (try? exchange(DaemonRequest(.status))) != nil
+    do throws(Failure) {
+      // Of this it knows without asking its stores, one of which may wait for its disk.
+      return try exchange(DaemonRequest(.stores)) != nil
+    } catch {
+      // Who says no is alive.
+      return error.code != Self.silentCode
+    }
   }
+
+  private static let silentCode = "daemon-silent"
 
   private func silent(_ pid: Int32?) -> Failure {
     guard let pid else {
       return Failure(
-        .tryAgain, code: "daemon-silent", "The daemon at \(socket) does not answer.",
+        .tryAgain, code: Self.silentCode, "The daemon at \(socket) does not answer.",
         suggestion: "let it go on if it was stopped (kill -CONT PID), or end it")
     }
     return Failure(
-      .tryAgain, code: "daemon-silent",
+      .tryAgain, code: Self.silentCode,
       "The daemon at \(socket), process \(pid), does not answer.",
       suggestion: "let process \(pid) go on if it was stopped (kill -CONT \(pid)), or end it")
   }

@@ -6,7 +6,8 @@ import Synchronization
 /// Answers requests on the daemon's unix socket: one line in, one line out, one thread a
 /// connection.
 final class DaemonListener: Sendable {
-  typealias Handler = @Sendable (DaemonRequest) async -> DaemonReply
+  /// The request, and the store that it is about, with links resolved.
+  typealias Handler = @Sendable (DaemonRequest, URL?) async -> DaemonReply
 
   /// Connections at a time; more wait in the socket's queue.
   private static let connectionsMax = 16
@@ -180,8 +181,10 @@ final class DaemonListener: Sendable {
       send(DaemonReply(pid: getpid(), failure: failure), to: connection)
       return end(connection)
     }
+    // Here, on the connection's thread: the path may be on a disk that does not answer.
+    let store = request.store.map { URL(fileURLWithPath: $0).resolvingSymlinksInPath() }
     Task {
-      let reply = await handler(request)
+      let reply = await handler(request, store)
       answers.async { [self] in
         send(reply, to: connection)
         end(connection)
