@@ -36,6 +36,7 @@ import Testing
   func replacedToken(connects: Bool) throws {
     let world = try FaultWorld()
     let replica = try world.replica("first")
+    let other = try world.replica("second")
     let token = URL(fileURLWithPath: replica.store.path + "-driftless-token")
     let right = try Data(contentsOf: token)
     try Data("wrong\n".utf8).write(to: token)
@@ -49,7 +50,11 @@ import Testing
       #expect(throws: (any Error).self) { try replica.sync() }
     }
     try right.write(to: token)
-    try eventually(within: 10, "it was sent") { try replica.pendingObjects == 0 }
+    // The daemon is not asked, for that would have it look.
+    try eventually(within: 7, "it was sent") {
+      try other.sync()
+      return try other.export().contains("\"a\"")
+    }
     #expect(daemon.stop() == 0)
   }
 
