@@ -7,7 +7,7 @@ import Testing
 
 /// A program without the engine migrates what sync left pending.
 struct PendingNamesTests {
-  @Test("Two properties that change their names with each other take edits, offers and what is held back along")
+  @Test("Two properties that change their names with each other take what is pending along")
   func swapped() throws {
     let store = try PersistentStore.open(url: nil, model: Shop.model())
     let state =
