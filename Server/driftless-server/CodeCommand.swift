@@ -84,10 +84,7 @@ struct CodeCommand: ParsableCommand {
   struct Revoke: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Make a code worthless that was not used, or all such.",
-      discussion: """
-        Examples: driftless-server code revoke 01234567 --data DIR
-                  driftless-server code revoke --all --data DIR
-        """)
+      discussion: "Example: driftless-server code revoke 01234567 --data DIR")
 
     @Argument(help: "The code's ID, as `code list` shows it.")
     var id: String?

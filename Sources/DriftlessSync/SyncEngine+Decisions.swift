@@ -53,7 +53,10 @@ extension SyncEngine {
           let entity = schema.entity(namedNowOrBefore: entry.entity),
           let property = entity.property(namedNowOrBefore: name),
           let key = try? PutBack.key(of: entry, entity, transaction),
-          let edit = pending[key]?.transaction(of: property.slot), edit > entry.transaction,
+          let object = pending[key], let edit = object.transaction(of: property.slot),
+          edit > entry.transaction,
+          // An object that came back has all of its properties as edits, which nobody set.
+          object.whole == .none || edit != object.wholeTransaction,
           let standing = try Self.standing(entry, schema, transaction)
         else { continue }
         try Journal.keep(standing, in: entry.number, on: connection)

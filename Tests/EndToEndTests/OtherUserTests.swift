@@ -149,7 +149,7 @@ import Testing
     ] {
       let outcome = try theirs(arguments)
       #expect(outcome.status == 77, "\(arguments): \(outcome)")
-      #expect(outcome.errors.contains("chmod u+w '\(store.path)'"), "\(outcome)")
+      #expect(outcome.errors.contains("chmod u+w \(store.path)"), "\(outcome)")
       let left = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
       #expect(left == before, "\(arguments)")
     }

@@ -162,7 +162,7 @@ struct EnrollCommand: ControlCommand {
       .usage, code: "bad-configuration",
       "\(server) is the address of a zone, and not the server's.",
       suggestion: "give scheme, host and port alone, and the zone's name apart: "
-        + "--server \(host)\(before) --zone \(zone)")
+        + "--server \("\(host)\(before)".shellWord) --zone \(zone.shellWord)")
   }
 
   /// What is trusted for the first request, and how that is kept.

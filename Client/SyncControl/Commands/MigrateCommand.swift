@@ -119,55 +119,81 @@ struct MigrateCommand: ControlCommand {
     return store.configurationName
   }
 
-  /// To programs of the model before, a name means the property that it meant then: in a zone both would be one.
+  /// To programs of the model before, a name means what it meant then: in a zone both would be one.
   private func checkReused(
     _ destination: ManagedObjectModel, _ present: ManagedObjectModel
   ) throws {
-    for entity in destination.entities {
+    func check(
+      _ prefix: String, _ name: String, _ former: [String], among now: Set<String>,
+      _ before: Set<String>
+    ) throws {
+      // What the store's model has already is as it is.
+      guard
+        let taken = former.first(where: { now.contains($0) && !before.isSuperset(of: [name, $0]) })
+      else { return }
+      throw reusedName("\(prefix)\(name)", taken)
+    }
+    let (now, before) = (Set(destination.entitiesByName.keys), Set(present.entitiesByName.keys))
+    for entity in destination.entities.sorted(by: { $0.name < $1.name }) {
+      try check("", entity.name, entity.formerNames, among: now, before)
       let properties = entity.propertiesByName
+      let own = present.entitiesByName[entity.name]?.propertiesByName ?? [:]
       for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
-        // What the store's model has already is as it is.
-        let own = present.entitiesByName[entity.name]?.propertiesByName
-        guard let former = property.renamingIdentifier, former != name, properties[former] != nil,
-          own?[name] == nil || own?[former] == nil
-        else { continue }
-        throw Failure(
-          .badData, code: "reused-name",
-          "\(entity.name).\(name) was \(former), and \(former) is another property in this model: programs "
-            + "of the model before would take the one for the other.",
-          suggestion: "give the new property a name that none had: the store syncs with them")
+        try check(
+          "\(entity.name).", name, property.formerNames, among: Set(properties.keys), Set(own.keys))
       }
     }
+  }
+
+  private func reusedName(_ label: String, _ former: String) -> Failure {
+    Failure(
+      .badData, code: "reused-name",
+      "\(label) was \(former), and \(former) is another thing in this model: programs of the model before would "
+        + "take the one for the other.",
+      suggestion: "give the new one a name that none had: the store syncs with them")
   }
 
   /// A zone's log has what was said under each name. Who joins with a model that knows fewer of them would miss that.
   private func checkForgotten(
     _ destination: ManagedObjectModel, _ present: ManagedObjectModel
   ) throws {
-    func check(_ label: String, _ now: [String], _ before: [String], _ taken: Set<String>) throws {
-      guard let name = before.first(where: { !now.contains($0) && !taken.contains($0) }) else {
-        return
+    func check(
+      _ label: String, _ now: [String], _ own: [String], among names: Set<String>,
+      _ before: Set<String>
+    ) throws {
+      for name in own where !now.contains(name) {
+        // Another thing has the name: as it had it before, or anew.
+        if names.contains(name) {
+          guard before.contains(name), name != own[0] else { throw reusedName(label, name) }
+          continue
+        }
+        throw Failure(
+          .badData, code: "forgotten-name",
+          "\(label) was called \(name), and the new model does not say so: who joins the zone with it would miss "
+            + "what was said under that name.",
+          suggestion:
+            "add \(name) to \(PropertyDescription.formerNamesKey) in the userInfo of \(label) "
+            + "(names between commas)")
       }
-      throw Failure(
-        .badData, code: "forgotten-name",
-        "\(label) was called \(name), and the new model does not say so: who joins the zone with it would miss "
-          + "what was said under that name.",
-        suggestion:
-          "add \(name) to \(PropertyDescription.formerNamesKey) in the userInfo of \(label) "
-          + "(names between commas)")
     }
-    let entities = Set(destination.entities.map(\.name))
-    for entity in destination.entities {
+    let (now, before) = (Set(destination.entitiesByName.keys), Set(present.entitiesByName.keys))
+    for entity in destination.entities.sorted(by: { $0.name < $1.name }) {
       let names = [entity.name] + entity.formerNames
-      guard let own = names.lazy.compactMap({ present.entitiesByName[$0] }).first else { continue }
-      try check(entity.name, names, [own.name] + own.formerNames, entities)
-      let properties = entity.propertiesByName
+      let own =
+        names.lazy.compactMap { present.entitiesByName[$0] }.first
+        ?? present.entities.first { $0.renamingIdentifier == entity.renamingIdentifier }
+      guard let own else { continue }
+      try check(entity.name, names, [own.name] + own.formerNames, among: now, before)
+      let (properties, former) = (entity.propertiesByName, own.propertiesByName)
       for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
         let names = [name] + property.formerNames
-        let former = own.propertiesByName
-        guard let own = names.lazy.compactMap({ former[$0] }).first else { continue }
+        let own =
+          names.lazy.compactMap { former[$0] }.first
+          ?? former.values.first { $0.renamingIdentifier == property.renamingIdentifier }
+        guard let own else { continue }
         try check(
-          "\(entity.name).\(name)", names, [own.name] + own.formerNames, Set(properties.keys))
+          "\(entity.name).\(name)", names, [own.name] + own.formerNames,
+          among: Set(properties.keys), Set(former.keys))
       }
     }
   }

@@ -138,13 +138,16 @@ package enum StoreAccess {
     guard let first = SyncEngine.customRules(of: store).first,
       try !SyncEngine.syncsWithoutRules(store)
     else { return }
+    let home = try? SyncEngine.home(of: store)
+    let (server, zone) = (home?.server.absoluteString ?? "URL", home?.zone ?? "NAME")
     throw Failure(
       .failed, code: "unknown-rule",
       "Conflicts of \(first.property) are settled by the rule \(first.rule) of the store's application, "
         + "which this program does not have.",
       suggestion:
         "let the application sync the store; or enroll it with --without-rules, and the later "
-        + "edit stands where this program meets a conflict: syncctl enroll --store \(url.path.shellWord) --without-rules"
+        + "edit stands where this program meets a conflict: syncctl enroll --store \(url.path.shellWord) "
+        + "--server \(server.shellWord) --zone \(zone.shellWord) --without-rules"
     )
   }
 

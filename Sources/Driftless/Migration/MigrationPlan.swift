@@ -153,7 +153,7 @@ struct MigrationPlan {
     } else if let found = called(new.name) {
       return found
     }
-    for name in new.former {
+    for name in new.former where !claimed.contains(name) {
       if let found = called(name) { return found }
     }
     return nil

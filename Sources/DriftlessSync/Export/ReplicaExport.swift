@@ -171,7 +171,12 @@ public enum ReplicaExport {
     }
     for property in entity.properties {
       if case .place = property.kind { continue }
-      if leavingOut.contains(property.name) { continue }
+      // What was set here since stands in for nothing.
+      if leavingOut.contains(property.name),
+        values[property.slot] == property.standIn?.value ?? .null
+      {
+        continue
+      }
       if case .elements(let relationship) = property.kind {
         if try transaction.toManyKeys(of: key, relationship).isEmpty { continue }
       } else if values[property.slot].isNull {

@@ -51,7 +51,15 @@ extension ManagedObjectContext {
     let touched = changedObjects.selected { $0.isIn(self) && $0.isOnlyTouched }
     touched.walk { $0.markUnchanged() }
     var isSaved = false
-    defer { if !isSaved { touched.walk { if $0.isIn(self) { $0.state.change() } } } }
+    defer {
+      if !isSaved {
+        touched.walk { object in
+          guard object.isIn(self) else { return }
+          object.state.change()
+          graph.ledger.list(object)
+        }
+      }
+    }
     // Observers of the stores are told when the context is done with the save: they may change objects.
     var written: [Written] = []
     defer { Self.tell(written) }

@@ -19,9 +19,8 @@ enum TransactionNotes {
     .integer(
       "kind", TransactionKind.local.rawValue...TransactionKind.adopted.rawValue, grows: true),
     .integer("first_change", 1...ReadTransaction.greatestNumber),
-    .integer("last_change", 0...ReadTransaction.greatestNumber),
-    // One without changes ends where it would begin.
-    RowRule("last_change >= first_change - 1", "it ends before it begins"),
+    .integer("last_change", 1...ReadTransaction.greatestNumber),
+    RowRule("last_change >= first_change", "it ends before it begins"),
   ]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_TRANSACTION (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL,
