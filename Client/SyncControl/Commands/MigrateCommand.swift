@@ -76,6 +76,8 @@ struct MigrateCommand: ControlCommand {
     output.note(wordsOf: destination, model)
     let there = try WritingVersion.find(among: versions.filter(\.isCurrent), for: url)
     if let there {
+      // Renaming identifiers are no part of a version.
+      try checkNames(there.model)
       // A file of Core Data's is taken over: it carries its model from now on.
       try StoreAccess.open(url, model: there.model, configuration: there.configuration).close()
     } else {
@@ -111,12 +113,25 @@ struct MigrateCommand: ControlCommand {
       store = try StoreAccess.open(url, model: found.model, configuration: found.configuration)
     }
     defer { store.close() }
-    if try SyncEngine.home(of: store) != nil {
-      try checkReused(destination, store.model)
-      try checkForgotten(destination, store.model)
-    }
+    if try SyncEngine.home(of: store) != nil { try check(destination, after: store.model) }
     try checkDropped(store, destination)
     return store.configurationName
+  }
+
+  /// What the names of a model say in a zone, of a store that has its version already.
+  private func checkNames(_ destination: ManagedObjectModel) throws {
+    // A file of Core Data's may carry no model, and has no zone.
+    guard let store = try? StoreAccess.inspect(url) else { return }
+    defer { store.close() }
+    guard try SyncEngine.home(of: store) != nil else { return }
+    try check(destination, after: store.model)
+  }
+
+  private func check(
+    _ destination: ManagedObjectModel, after present: ManagedObjectModel
+  ) throws {
+    try checkReused(destination, present)
+    try checkForgotten(destination, present)
   }
 
   /// To programs of the model before, a name means what it meant then: in a zone both would be one.
