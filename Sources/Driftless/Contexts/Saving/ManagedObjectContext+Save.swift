@@ -47,25 +47,15 @@ extension ManagedObjectContext {
     readDeletedForUndo()
     try throwAccessorError()
 
-    // Of these there is nothing to write, to ask a row for or to tell others, whatever became of it elsewhere.
-    let touched = changedObjects.selected { $0.isIn(self) && $0.isOnlyTouched }
-    touched.walk { $0.markUnchanged() }
+    let touched = TouchedObjects(of: self)
     var isSaved = false
-    defer {
-      if !isSaved {
-        touched.walk { object in
-          guard object.isIn(self) else { return }
-          object.state.change()
-          graph.ledger.list(object)
-        }
-      }
-    }
+    defer { if !isSaved { touched.putBack(in: self) } }
     // Observers of the stores are told when the context is done with the save: they may change objects.
     var written: [Written] = []
     defer { Self.tell(written) }
     let saved = try writeChanges(plans, &written)
     isSaved = true
-    touched.walk { $0.didSave() }
+    touched.didSave()
     postDidSave(saved)
   }
 
