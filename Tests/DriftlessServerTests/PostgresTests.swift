@@ -174,6 +174,7 @@
             repeat {
               let run = Push.IdentityRun(first: UUID(), count: 1)
               let push = replica.push(zone.generation, inserts: [run])
+              let deadline = ContinuousClock.now + .seconds(60)
               while true {
                 node += 1
                 do {
@@ -183,7 +184,9 @@
                   }
                   #expect(before == nil)
                   break
-                } catch let error as ServerError where error.code == .busy {
+                } catch let error as ServerError
+                  where error.code == .busy && ContinuousClock.now < deadline
+                {
                   try await Task.sleep(for: .milliseconds(5))
                 }
               }
@@ -197,7 +200,8 @@
       let known = progress.acknowledged.withLock { $0 }
       let whole = PageRequest(after: zone.beginning, bytesMax: 1 << 30, entriesMax: 1 << 30)
       var read: LogPage?
-      while read == nil {
+      let deadline = ContinuousClock.now + .seconds(60)
+      while read == nil, ContinuousClock.now < deadline {
         // The connections that are idle may be from before.
         do { read = try await nodes[0].page(of: zone, whole) } catch let error as ServerError
           where error.code == .busy

@@ -45,8 +45,7 @@ final class DaemonListener: Sendable {
     let thread = Thread { [weak self] in
       while let self, !self.state.withLock(\.isStopped) {
         self.restore()
-        // The thread does nothing else, and the next look is due then.
-        Thread.sleep(forTimeInterval: Self.lookSeconds)
+        Thread.sleep(forTimeInterval: Self.lookSeconds)  // a thread of its own
       }
     }
     thread.name = "syncd-look"
@@ -159,8 +158,7 @@ final class DaemonListener: Sendable {
       }
       spare = isCurrent(descriptor) ? Self.makeSpare() : -1
     }
-    // The thread does nothing else.
-    Thread.sleep(forTimeInterval: Self.shedSeconds)
+    Thread.sleep(forTimeInterval: Self.shedSeconds)  // the thread does nothing else
   }
 
   /// Reads the request here; the answer is written by another thread.

@@ -169,7 +169,7 @@
 
     private static let triesMax = 7
 
-    /// Waits on the calling thread: a quarter of a second, and twice as long with each try, up to four seconds.
+    /// Waits on the calling thread, which is that of folding or of a command: a quarter of a second, and twice as long with each try, up to four seconds.
     static func pause(after tries: Int) {
       Thread.sleep(forTimeInterval: min(4, 0.25 * Double(1 << min(tries - 1, 4))))
     }
