@@ -29,6 +29,7 @@ public final class CurlTransport: ZoneTransport {
   private let session: CurlSession
   private let answers: AnswerReader
   private let phaseBox = PhaseBox()
+  private let pieces = PieceSize()
 
   /// What the transport does right now, for a person who waits.
   public var phase: TransportPhase { phaseBox.value }
@@ -126,10 +127,15 @@ public final class CurlTransport: ZoneTransport {
 
   /// Reads the zone's log after a cursor; waits for news when asked to.
   public func pull(_ request: PullRequest) async throws -> PullPage {
-    try await send(
-      .get, path: "/changes?" + HTTPWire.query(of: request),
+    func sized() -> PullRequest {
+      var sized = request
+      sized.maxBytes = pieces.bound(request.maxBytes)
+      return sized
+    }
+    return try await send(
+      .get, path: "/changes?" + HTTPWire.query(of: sized()),
       bodyBytesMax: HTTPWire.pageBytesMax(of: request, slack: options.pageSlackBytes),
-      waitSeconds: HTTPWire.waitSeconds(of: request)
+      waitSeconds: HTTPWire.waitSeconds(of: request), wantedBytes: request.maxBytes
     ) { response in
       try self.answers.page(from: response)
     }
@@ -172,13 +178,14 @@ public final class CurlTransport: ZoneTransport {
     }
   }
 
-  /// A piece of a file of a snapshot.
+  /// A piece of a file of a snapshot: less of it than is asked for where the line breaks.
   public func segment(
     _ name: String, of generation: UUID, range: Range<Int>
   ) async throws -> Data {
-    let query = "generation=\(generation.uuidString)&first=\(range.lowerBound)&count=\(range.count)"
+    let query = "generation=\(generation.uuidString)&first=\(range.lowerBound)&count="
     return try await send(
-      .get, path: "/snapshot/\(name)?\(query)", bodyBytesMax: range.count + options.jsonBytesMax
+      .get, path: "/snapshot/\(name)?\(query)\(pieces.bound(range.count))",
+      bodyBytesMax: range.count + options.jsonBytesMax, wantedBytes: range.count
     ) { response in
       guard response.mediaType == WirePath.segmentType else { throw self.answers.foreign(response) }
       return response.body
@@ -216,21 +223,29 @@ public final class CurlTransport: ZoneTransport {
 
   /// Makes a request, again and again as the retry policy says, until an answer with status 200
   /// came and was read.
+  ///
+  /// - Parameters:
+  ///   - path: said anew for each attempt.
+  ///   - wantedBytes: what the answer shall have at most, where it may be less.
   private func send<Answer>(
-    _ method: HTTPRequest.Method, path: String, bodyBytesMax: Int, waitSeconds: Int = 0,
-    showsToken: Bool = true, read: (HTTPResponse) throws -> Answer
+    _ method: HTTPRequest.Method, path: @autoclosure () -> String, bodyBytesMax: Int,
+    waitSeconds: Int = 0, wantedBytes: Int? = nil, showsToken: Bool = true,
+    read: (HTTPResponse) throws -> Answer
   ) async throws -> Answer {
-    let request = HTTPRequest(
-      base: base, path: path, method: method, token: showsToken ? token : nil,
-      bodyBytesMax: bodyBytesMax,
-      waitSeconds: waitSeconds, options: options, phase: phaseBox)
     var attempt = 1
     while true {
+      let asked = wantedBytes.map(pieces.bound)
+      let request = HTTPRequest(
+        base: base, path: path(), method: method, token: showsToken ? token : nil,
+        bodyBytesMax: bodyBytesMax,
+        waitSeconds: waitSeconds, options: options, phase: phaseBox)
       do {
         let response = try await session.send(request)
         try answers.check(response, to: request)
+        if let asked { pieces.came(asking: asked) }
         return try read(response)
       } catch let error as TransportError {
+        if let asked, RetryPolicy.isOfLine(error.code) { pieces.broke(asking: asked) }
         guard
           let seconds = options.retry.delaySeconds(
             after: error, attempt: attempt, jitter: .random(in: 0..<1))

@@ -42,6 +42,11 @@ public struct RetryPolicy: Hashable, Sendable {
     code == .unreachable || code == .timedOut || code == .busy || code == .damagedBody
   }
 
+  /// Whether a shorter answer may come where this one did not.
+  static func isOfLine(_ code: TransportError.Code) -> Bool {
+    code == .unreachable || code == .timedOut || code == .damagedBody
+  }
+
   /// The seconds that a `Retry-After` header asks for: a number, or nil when it is a date or
   /// nonsense. A date would need the server's clock and ours to agree; jittered back-off is the
   /// safer reading.

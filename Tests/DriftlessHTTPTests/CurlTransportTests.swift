@@ -148,6 +148,49 @@ import Testing
     #expect(server.seen.count == 3)
   }
 
+  /// What a parameter of the requests that a server saw was.
+  private func values(of parameter: String, in server: CrookedServer) -> [Int] {
+    server.seen.compactMap { seen in
+      seen.head.prefix { $0 != "\r" }.split { "?& ".contains($0) }
+        .first { $0.hasPrefix("\(parameter)=") }.flatMap { Int($0.dropFirst(parameter.count + 1)) }
+    }
+  }
+
+  @Test("F22 A line that breaks after so many bytes is asked for fewer, and then for more")
+  func shorterPages() async throws {
+    let cut = CrookedServer.Step.send(
+      String(Answer.text("an answer that is cut", type: WirePath.logType).dropLast(3)))
+    let server = try CrookedServer(
+      [cut, .close], [cut, .close], [cut, .close], [.send(Answer.json(Answer.zone))], [cut, .close])
+    defer { server.stop() }
+    let transport = try transport(server)
+    var request = pullRequest
+    request.maxBytes = 4_194_304
+    var error = await failure { try await transport.pull(request) }
+    #expect(error?.code == .damagedBody)
+    _ = try await transport.zoneInfo()
+    error = await failure { try await transport.pull(request) }
+    #expect(error?.code == .damagedBody)
+    let asked: [Int] = [4_194_304, 1_048_576, 262_144, 65_536, 16_384, 16_384]
+    #expect(values(of: "max_bytes", in: server) == asked)
+  }
+
+  @Test("F22 So it is of a snapshot's files, where each piece that came lets the next be larger")
+  func shorterPieces() async throws {
+    let piece = Answer.text(
+      "bytes", type: WirePath.segmentType, fields: ["\(AnswerCheck.field): the check"])
+    let cut = CrookedServer.Step.send(String(piece.dropLast(3)))
+    let server = try CrookedServer([cut, .close], [cut, .close], [.send(piece)])
+    defer { server.stop() }
+    let transport = try transport(server)
+    for _ in 0..<4 {
+      let came = try await transport.segment("name", of: UUID(), range: 0..<1_048_576)
+      #expect(came == Data("bytes".utf8))
+    }
+    let asked: [Int] = [1_048_576, 262_144, 65_536, 131_072, 262_144, 524_288]
+    #expect(values(of: "count", in: server) == asked)
+  }
+
   @Test("JSON of another shape is refused")
   func otherShape() async throws {
     let server = try CrookedServer([.send(Answer.json(#"{"zone":"shop"}"#))])

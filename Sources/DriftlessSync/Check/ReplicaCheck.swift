@@ -132,7 +132,7 @@ extension EngineTables {
     case (AcceptedParking.setting, .text(let text)): AcceptedParking.decode(text) != nil
     case (SyncEngine.replacedSetting, .integer(let number)): number == 1
     case (SyncEngine.failureSetting, .text(let text)): SyncEngine.decodeFailure(text) != nil
-    case ("sync.damagedEntry", .text): true
+    case ("sync.damagedEntry", .text), (SyncEngine.damagedTriedSetting, .integer): true
     default: false
     }
   }

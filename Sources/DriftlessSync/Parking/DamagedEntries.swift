@@ -3,13 +3,18 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// Entries whose bytes the server's disk does not have as they were pushed. What is damaged on the way comes right the
-/// next time; what comes twice with the same damage lies so at the server, and stops nobody.
+/// Entries that come other than they were pushed. What is damaged on the way comes right the next time, as a rule; what comes
+/// twice with the same damage lies so at the server, or the way does it each time. It stops nobody, and is asked for again
+/// every hour: a host gets another way, an operator restores a log.
 extension SyncEngine {
   private static let seenSetting = "sync.damagedEntry"
+  static let damagedTriedSetting = "sync.damagedTried"
+  /// How long after a try in vain the next one is due. Milliseconds.
+  private static let damagedPause: Int64 = 3_600_000
   static let damagedThere =
-    "The server's copy of it is damaged: it came twice with the same bytes, which are not those that were pushed. "
-    + "When the operator has restored the log: syncctl parked retry."
+    "It came twice with the same bytes, which are not those that were pushed: the server's copy of it is damaged "
+    + "(driftless-server verify tells), or something on the way changes it each time. It is asked for again every hour, "
+    + "and by: syncctl parked retry."
 
   /// Whether an entry came with these very bytes before.
   func cameTwice(_ entry: PullPage.Entry) throws -> Bool {
@@ -20,14 +25,23 @@ extension SyncEngine {
     return false
   }
 
-  /// Fetches damaged entries again that a person asks for.
+  /// Fetches damaged entries again: all every hour, and those that a person asks for.
   func fetchDamaged() async throws {
-    let asked = try store.read { transaction in
-      try Parking.entries(on: transaction.connection).filter {
-        $0.code == .damaged && $0.triedLevel < Parking.level
-      }
+    let now = Int64(store.now.timeIntervalSince1970 * 1_000)
+    let (damaged, last) = try store.read { transaction in
+      (
+        try Parking.entries(on: transaction.connection).filter { $0.code == .damaged },
+        try transaction.setting(Self.damagedTriedSetting)
+      )
     }
-    for parked in asked {
+    guard !damaged.isEmpty else { return }
+    var isDue = true
+    // A clock that was put back makes nobody wait for it.
+    if case .integer(let tried)? = last, tried <= now { isDue = now - tried >= Self.damagedPause }
+    let wanted = damaged.filter { isDue || $0.triedLevel < Parking.level }
+    guard !wanted.isEmpty else { return }
+    try bookkeep { try $0.setSetting(Self.damagedTriedSetting, .integer(now)) }
+    for parked in wanted {
       let state = try replicaState()
       guard
         let before = try store.read({

@@ -138,12 +138,12 @@ enum Parking {
     try forgetStruck(on: connection)
   }
 
-  /// The server has the entry whole by now.
+  /// The server has the entry whole by now: it waits for its first try.
   static func replace(
     _ frame: Data, of sequence: UInt64, on connection: SQLiteConnection
   ) throws {
     try connection.perform(
-      "UPDATE ZDL_PARKED SET frame = ?, code = ? WHERE sequence = ?",
+      "UPDATE ZDL_PARKED SET frame = ?, code = ?, tried_level = -1 WHERE sequence = ?",
       [.blob(frame), .text(Code.unreadable.rawValue), .unsigned(sequence)])
   }
 
