@@ -31,11 +31,13 @@ var targets: [Target] = [
 
   // What the language does not reach of Swift's own runtime.
   .target(name: "CSwiftRuntime"),
+  // The XML of models, for the library and for the compiler of models.
+  .target(name: "ModelXML", swiftSettings: settings),
 
   // The embedded library.
   .target(name: "DriftlessSQLite", dependencies: ["CSQLite"], swiftSettings: settings),
   .target(
-    name: "Driftless", dependencies: ["CSwiftRuntime", "DriftlessSQLite", log],
+    name: "Driftless", dependencies: ["CSwiftRuntime", "DriftlessSQLite", "ModelXML", log],
     exclude: isForDocumentation ? ["Driftless.docc"] : [], swiftSettings: settings),
 
   // The embedded library under Core Data's names, for who wants it.
@@ -45,7 +47,8 @@ var targets: [Target] = [
   .target(name: "SwiftSource", swiftSettings: settings),
   .executableTarget(
     name: "managed-accessors", dependencies: ["SwiftSource"], swiftSettings: settings),
-  .executableTarget(name: "model-compiler", swiftSettings: settings),
+  .executableTarget(
+    name: "model-compiler", dependencies: ["ModelXML"], swiftSettings: settings),
   .plugin(
     name: "CoreDataPlugin", capability: .buildTool(),
     dependencies: ["managed-accessors", "model-compiler"]),
@@ -263,7 +266,7 @@ if isForDocumentation {
 if let only = Context.environment["ONLY"] {
   var names = Set(only.split(separator: ",").map(String.init))
   if names.contains("DriftlessStoreTests") { names.insert("storeprobe") }
-  if names.contains("Driftless") { names.insert("CSwiftRuntime") }
+  if names.contains("Driftless") { names.formUnion(["CSwiftRuntime", "ModelXML"]) }
   targets = targets.filter { names.contains($0.name) }
 }
 

@@ -31,7 +31,7 @@ extension StoreWorker {
     syncStart = nil
     let failure = pause.failure
     // Another process that syncs the store answers for it; all else failed beyond the lock.
-    if failure.code != "\(StoreError.Code.syncLocked)" { leaveMark() }
+    if failure.code != Failure.syncLockedCode { leaveMark() }
     note(
       SyncStatus.Failure(
         kind: kind, code: failure.code, message: failure.message, suggestion: failure.suggestion,
@@ -74,7 +74,7 @@ extension StoreWorker {
   /// somebody has seen to it.
   func note(_ error: Failure) {
     // Who enrolls it, or puts right what is in the way, wakes the daemon that waits for that.
-    if error.code != "\(StoreError.Code.syncLocked)", error.code != "cancelled", !isGone,
+    if error.code != Failure.syncLockedCode, error.code != "cancelled", !isGone,
       !DaemonClient.isKept(store: entry.path)
     {
       leaveMark()

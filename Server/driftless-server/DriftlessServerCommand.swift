@@ -33,7 +33,7 @@ struct DriftlessServerCommand: AsyncParsableCommand {
     subcommands: [
       ServeCommand.self, ZoneCommand.self, TokenCommand.self, CodeCommand.self,
       OperatorCommand.self,
-      ReplicaCommand.self,
+      ReplicaCommand.self, LogCommand.self,
       CertificateCommand.self, BackupCommand.self, RestoreCommand.self, VerifyCommand.self,
       ClockCommand.self, AuditCommand.self,
     ])

@@ -1,4 +1,5 @@
 import Foundation
+import ModelXML
 
 /// An `.xcdatamodeld` with its versions, or one `.xcdatamodel`.
 struct EditedModel {
@@ -24,7 +25,7 @@ struct EditedModel {
       .filter { $0.hasSuffix(".xcdatamodel") }.sorted()
     versions = try names.map { try Self.version(url.appendingPathComponent($0)) }
     let marker = url.appendingPathComponent(".xccurrentversion")
-    let list = (try? Data(contentsOf: marker)).flatMap {
+    let list = try Self.bytes(of: marker).flatMap {
       try? PropertyListSerialization.propertyList(from: $0, format: nil) as? [String: Any]
     }
     let name = (list?["_XCCurrentVersionName"] as? String) ?? (names.count == 1 ? names[0] : nil)
@@ -43,11 +44,26 @@ struct EditedModel {
 
   private static func version(_ url: URL) throws -> Version {
     let file = url.appendingPathComponent("contents")
-    guard let data = try? Data(contentsOf: file) else {
+    guard let data = try bytes(of: file) else {
       throw Mistake(
         "it has no file contents that can be read: save it in Xcode in the XML format", at: url)
     }
     return Version(name: url.deletingPathExtension().lastPathComponent, file: file, data: data)
+  }
+
+  /// A plain file's bytes; nil where there is none that can be read.
+  /// - Throws: ``Mistake`` for one that is larger than any of a model, before it is read.
+  private static func bytes(of file: URL) throws -> Data? {
+    let attributes = try? FileManager.default.attributesOfItem(
+      atPath: file.resolvingSymlinksInPath().path)
+    guard let attributes, attributes[.type] as? FileAttributeType == .typeRegular else {
+      return nil
+    }
+    guard let size = attributes[.size] as? Int, size <= ModelXML.bytesMax else {
+      throw Mistake(
+        "it has more than \(ModelXML.bytesMax) bytes, and no more are read of a model", at: file)
+    }
+    return try? Data(contentsOf: file)
   }
 
   /// Writes the bundle anew: the versions as `.mom`, and which one is current.

@@ -1,8 +1,7 @@
-import Foundation
-import FoundationXML
+import ModelXML
 
 /// What generated classes need to know of a model.
-final class ModelOutline: NSObject, XMLParserDelegate {
+struct ModelOutline {
   struct Property {
     /// Whether it is an `attribute` or a `relationship`.
     var kind: String
@@ -26,42 +25,33 @@ final class ModelOutline: NSObject, XMLParserDelegate {
   }
 
   private(set) var entities: [Entity] = []
-  private var depth = 0
-  private var root: String?
 
   /// - Throws: ``Mistake``, which names the line.
   init(_ version: EditedModel.Version) throws {
-    super.init()
-    let parser = XMLParser(data: version.data)
-    parser.delegate = self
-    guard parser.parse() else {
-      throw Mistake("it is no XML", at: version.file, line: max(parser.lineNumber, 1))
+    var root: String?
+    var entities: [Entity] = []
+    var depth = 0
+    do throws(ModelXML.Problem) {
+      try ModelXML.read(
+        version.data,
+        start: { tag in
+          depth += 1
+          switch (depth, tag.name) {
+          case (1, let name): root = name
+          case (2, "entity"): entities.append(Entity(words: tag.attributes))
+          case (3, "attribute"), (3, "relationship"):
+            guard !entities.isEmpty else { return }
+            entities[entities.count - 1].properties.append(
+              Property(kind: tag.name, words: tag.attributes))
+          default: break
+          }
+        }, end: { depth -= 1 })
+    } catch {
+      throw Mistake("\(error.message). \(error.suggestion)", at: version.file, line: error.line)
     }
     guard root == "model" else {
       throw Mistake("its root element is \(root ?? "none"), and not model", at: version.file)
     }
-  }
-
-  func parser(
-    _ parser: XMLParser, didStartElement element: String, namespaceURI: String?,
-    qualifiedName: String?, attributes: [String: String]
-  ) {
-    depth += 1
-    switch (depth, element) {
-    case (1, _): root = element
-    case (2, "entity"): entities.append(Entity(words: attributes))
-    case (3, "attribute"), (3, "relationship"):
-      guard !entities.isEmpty else { return }
-      entities[entities.count - 1].properties.append(
-        Property(kind: element, words: attributes))
-    default: break
-    }
-  }
-
-  func parser(
-    _ parser: XMLParser, didEndElement element: String, namespaceURI: String?,
-    qualifiedName: String?
-  ) {
-    depth -= 1
+    self.entities = entities
   }
 }

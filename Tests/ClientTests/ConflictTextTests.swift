@@ -1,6 +1,7 @@
 import Driftless
 import DriftlessSync
 import Foundation
+import SyncDaemon
 import Testing
 
 @testable import SyncControl
@@ -20,6 +21,35 @@ struct ConflictTextTests {
        "remoteTime": \(remoteTime), "transaction": 1, "sequence": 1, "explanation": "It was cut."}
       """
     return try JSONDecoder().decode(JournalEntry.self, from: Data(text.utf8))
+  }
+
+  @Test("Values are of their kinds in JSON, as in an export; a value that is none has no key")
+  func json() throws {
+    for (text, json) in [
+      ("null", "null"), ("17", "17"), ("9007199254740993", "9007199254740993"), ("-0.5", "-0.5"),
+      ("true", "true"), (#""a \"b\"""#, #""a \"b\"""#),
+      (#""2026-01-02T03:04:05.000000Z""#, #""2026-01-02T03:04:05.000000Z""#),
+      ("no JSON", #""no JSON""#),
+    ] {
+      var entry = try entry(property: "name", origin: UUID().uuidString)
+      (entry.local, entry.kept, entry.remote, entry.base) = (text, text, nil, nil)
+      let line = String(
+        decoding: try OutputOptions.encoder.encode(ConflictReport(entry: entry)), as: UTF8.self)
+      #expect(
+        line.contains(#""local":\#(json),"#) && line.contains(#""kept":\#(json),"#), "\(line)")
+      #expect(!line.contains(#""remote":"#) && !line.contains(#""base":"#), "\(line)")
+    }
+  }
+
+  @Test("Codes of a store's errors are spelled as all codes of the programs")
+  func codes() {
+    for (code, text) in [
+      (StoreError.Code.syncLocked, "sync-locked"), (.notADatabase, "not-a-database"),
+      (.busy, "busy"), (.historyTokenExpired, "history-token-expired"),
+    ] {
+      #expect(Failure(StoreError(code, "It is so.", suggestion: "Look.")).code == text)
+    }
+    #expect(Failure(StoreError(.diskFull, "It is full.", suggestion: "Look.")).waitsForRoom)
   }
 
   @Test("A conflict that a rule of the model settled names no replica that nobody has")

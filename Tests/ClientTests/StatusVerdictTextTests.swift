@@ -77,7 +77,7 @@ struct StatusVerdictTextTests {
   @Test("A full disk is no lack of a network")
   func fullDisk() throws {
     var report = try report()
-    report.status.failure = failure(.offline, "diskFull")
+    report.status.failure = failure(.offline, "disk-full")
     #expect(report.state == .offline)
     #expect(!report.lines[0].contains("offline"))
     #expect(report.lines[0].contains("failing since"))

@@ -81,7 +81,10 @@ struct CompiledModelTests {
   @Test(
     "What is wrong with a model is an error of the build with its file",
     arguments: [
-      ("<model><entity name=\"A\"/></modle>", "contents:1:1: error: it is no XML"),
+      (
+        "<model><entity name=\"A\"/></modle>",
+        "contents:1:1: error: it is cut off or not well-formed XML at line 1"
+      ),
       ("<plist/>", "contents:1:1: error: its root element is plist, and not model"),
       (nil, "it has no file contents that can be read"),
     ])
@@ -89,6 +92,61 @@ struct CompiledModelTests {
     let model = folder.file("A.xcdatamodel")
     try FileManager.default.createDirectory(at: model, withIntermediateDirectories: true)
     try contents.map { try Data($0.utf8).write(to: model.appendingPathComponent("contents")) }
+    let said = try compile([model])
+    #expect(said.hasPrefix(model.path) && said.contains(message), "\(said)")
+    #expect(!FileManager.default.fileExists(atPath: folder.file("A.momd").path))
+  }
+
+  private static let entity = "<entity name=\"A\"><attribute name=\"a\"/>"
+  private static let hostile: [String: (bytes: @Sendable () -> Data, message: String)] = [
+    "100 MB": (
+      { Data("<model>".utf8) + Data(count: 100 << 20) },
+      "contents:1:1: error: it has more than 16777216 bytes"
+    ),
+    "cut in an attribute": (
+      { Data("<model>\n\(entity)".utf8) },
+      "contents:2:1: error: it is cut off or not well-formed XML at line 2, within <entity> “A”"
+    ),
+    "no UTF-8": (
+      { Data("<model>\(entity)</entity>".utf8) + [0xFF, 0xFE] }, "bytes that are no UTF-8"
+    ),
+    "UTF-16": ({ "<model/>".data(using: .utf16) ?? Data() }, "bytes that are no UTF-8"),
+    "null": ({ Data("<model>\n\0</model>".utf8) }, "contents:2:1: error: it has a null character"),
+    "deep": (
+      { Data((String(repeating: "<entity name=\"A\">", count: 100_000)).utf8) },
+      "nested more than 64 deep at line 1"
+    ),
+    "entities": (
+      {
+        Data(
+          ("<!DOCTYPE m [<!ENTITY a \"aaaa\">"
+            + (0..<20).map { "<!ENTITY a\($0) \"&a;&a;&a;\">" }.joined()
+            + "]><model>&a19;</model>").utf8)
+      }, "error: it has a declaration on line 1"
+    ),
+    "a file outside": (
+      { Data("\n<!DOCTYPE m SYSTEM \"file:///etc/passwd\"><model/>".utf8) },
+      "contents:2:1: error: it has a declaration on line 2"
+    ),
+    "an instruction": (
+      { Data("<?php?><model/>".utf8) }, "error: it has an instruction for programs on line 1"
+    ),
+    "another encoding": (
+      { Data("<?xml version=\"1.0\" encoding=\"utf-16\"?><model/>".utf8) },
+      "error: it has the encoding utf-16"
+    ),
+    "two roots": (
+      { Data("<model/>\n<model/>".utf8) },
+      "contents:2:1: error: it goes on after the end of its root element"
+    ),
+    "nothing": ({ Data() }, "contents:1:1: error: it"),
+  ]
+
+  @Test("A hostile model is an error of the build with file and place", arguments: hostile.keys)
+  func hostileModels(name: String) throws {
+    let (bytes, message) = try #require(Self.hostile[name])
+    let model = try model("")
+    try bytes().write(to: model.appendingPathComponent("contents"))
     let said = try compile([model])
     #expect(said.hasPrefix(model.path) && said.contains(message), "\(said)")
     #expect(!FileManager.default.fileExists(atPath: folder.file("A.momd").path))

@@ -1,4 +1,5 @@
 import CoreData
+import Synchronization
 import TestSupport
 import Testing
 
@@ -43,8 +44,8 @@ struct MigrationTests {
     return context
   }
 
-  private func fill(_ model: NSManagedObjectModel) throws {
-    let context = try context(model)
+  private func fill(_ model: NSManagedObjectModel, file: String = "a.sqlite") throws {
+    let context = try context(model, file: file)
     try context.performAndWait {
       let person = NSEntityDescription.insertNewObject(forEntityName: "Person", into: context)
       person.setValue("Ada Lovelace", forKey: "name")
@@ -168,6 +169,42 @@ struct MigrationTests {
         NSPersistentStoreStagedMigrationManagerOptionKey: manager,
       ])
     #expect(try values(migrated, "name", "first") == ["Ada Lovelace", "Ada"])
+    #expect(manager.container == nil)
+  }
+
+  @Test("Stores that one manager migrates at once have each its own container in their handlers")
+  func stagesAtOnce() async throws {
+    let (one, two) = (model("name"), model("name", "first"))
+    for number in 0..<2 { try fill(one, file: "\(number).sqlite") }
+    let stage = NSCustomMigrationStage(
+      migratingFrom: NSManagedObjectModelReference(
+        model: one, versionChecksum: one.versionChecksum),
+      to: NSManagedObjectModelReference(model: two, versionChecksum: two.versionChecksum))
+    let inside = Mutex((arrived: 0, stores: [URL?]()))
+    stage.didMigrateHandler = { manager, _ in
+      inside.withLock { $0.arrived += 1 }
+      let end = Date() + 60
+      while inside.withLock({ $0.arrived }) < 2, Date() < end { sched_yield() }
+      let container = try #require(manager.container)
+      inside.withLock {
+        $0.stores.append(container.persistentStoreCoordinator.persistentStores.first?.url)
+        $0.arrived += 1
+      }
+      // Neither goes before both have looked.
+      while inside.withLock({ $0.arrived }) < 4, Date() < end { sched_yield() }
+    }
+    let manager = NSStagedMigrationManager([stage])
+    try await onSeveralThreads(2) { number in
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: two)
+      try coordinator.addPersistentStore(
+        ofType: NSSQLiteStoreType, configurationName: nil, at: folder.file("\(number).sqlite"),
+        options: [
+          NSMigratePersistentStoresAutomaticallyOption: true,
+          NSPersistentStoreStagedMigrationManagerOptionKey: manager,
+        ])
+    }
+    let stores = inside.withLock { $0.stores }
+    #expect(stores.count == 2 && Set(stores).count == 2, "\(stores)")
     #expect(manager.container == nil)
   }
 

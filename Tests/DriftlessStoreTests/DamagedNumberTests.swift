@@ -25,9 +25,55 @@ struct DamagedNumberTests {
     let store = try store("UPDATE Z_PRIMARYKEY SET Z_MAX = \(last) WHERE Z_ENT = \(entity)")
     #expect {
       try store.insert("Item", info: TransactionInfo(author: "someone new"))
-    } throws: { ($0 as? StoreError)?.code == .damaged }
+    } throws: {
+      let error = $0 as? StoreError
+      return error?.code == .damaged && error?.message.contains("Z_PRIMARYKEY") == true
+    }
     #expect(try store.check().findings.contains { $0.message.contains("\(last)") })
     #expect(try store.fetchHistory(all).count == 2)
+  }
+
+  @Test(
+    "L4 A row that says that it was written more often than can be counted is an error that names it",
+    arguments: [Int64.max, Int64.max - 1, 1 << 62])
+  func versions(version: Int64) throws {
+    let store = try store("UPDATE ZITEM SET Z_OPT = \(version)")
+    let item = try #require(store.model.entitiesByName["Item"])
+    let key = ObjectKey(entity: store.schema.entityNumber(of: item), key: 1)
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    let object = try #require(
+      try context.fetch(FetchRequest<ManagedObject>(entityName: "Item")).first)
+    object["name"] = "other"
+    let save: () throws -> Void = { try context.save() }
+    let update: () throws -> Void = { try store.update(key, "name", .string("other")) }
+    for work in [save, update] {
+      #expect {
+        try work()
+      } throws: {
+        let error = $0 as? StoreError
+        return error?.code == .damaged && error?.message.contains("Row 1 of Item") == true
+          && error?.message.contains("Z_OPT") == true
+      }
+    }
+    #expect(
+      try store.check().findings.contains {
+        $0.table == "ZITEM" && $0.message.contains("Z_OPT") && $0.message.contains("\(version)")
+      })
+    let stored = try store.read { try $0.connection.scalar("SELECT Z_OPT FROM ZITEM") }
+    #expect(stored == .integer(version))
+    // Reading and deleting go on.
+    context.rollback()
+    context.delete(object)
+    try context.save()
+  }
+
+  @Test("A row of Core Data's without a version is written as before")
+  func noVersion() throws {
+    let store = try store("UPDATE ZITEM SET Z_OPT = NULL")
+    let item = try #require(store.model.entitiesByName["Item"])
+    let key = ObjectKey(entity: store.schema.entityNumber(of: item), key: 1)
+    try store.update(key, "name", .string("other"))
+    #expect(try store.values(key)?["name"] == .string("other"))
   }
 
   @Test("L4 A largest key below zero is none: keys begin at 1")

@@ -182,7 +182,7 @@ import Testing
         status.output.contains("what is known: in step with the zone, as of"), "\(status)")
       let json = try theirs(["status", "--store", store.path, "--json"])
       #expect(json.output.contains(#""state":"refused""#), "\(json)")
-      #expect(json.output.contains(#""code":"readOnly""#), "\(json)")
+      #expect(json.output.contains(#""code":"read-only""#), "\(json)")
     }
     #expect(try theirs(["status", "--store", store.path, "--check"]).status == 0)
   }

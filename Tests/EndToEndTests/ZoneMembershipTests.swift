@@ -152,5 +152,13 @@ import Testing
     try replica.importLines([name("1", "one", "insert")])
     try replica.sync()
     #expect(try replica.attempt("status", ["--check"]).status == 0)
+    // Taken back, the store is its application's again; what was synced stays.
+    let both = try replica.attempt("enroll", home + ["--without-rules", "--with-rules"])
+    #expect(both.status == 64, "\(both)")
+    let back = try replica.attempt("enroll", home + ["--with-rules"])
+    #expect(back.status == 0, "\(back)")
+    let left = try replica.attempt("sync", ["--json"])
+    #expect(left.status == 1 && left.errors.contains(#""code":"unknown-rule""#), "\(left)")
+    #expect(left.errors.contains("the rule longest"), "\(left)")
   }
 }

@@ -109,6 +109,7 @@ struct TidyTests {
         "Sources/DriftlessSQLite/", "Tests/DriftlessSQLiteTests/", "Tests/StoreProbe/",
       ],
       "CSwiftRuntime": ["Sources/Driftless/Objects/"],
+      "ModelXML": ["Sources/Driftless/Model/", "Sources/model-compiler/"],
       "CZlib": ["Sources/DriftlessProtocol/", "Tests/DriftlessProtocolTests/"],
       "CCurl": ["Sources/DriftlessHTTP/"],
       "CHeap": ["Sources/ProgramStart/"],

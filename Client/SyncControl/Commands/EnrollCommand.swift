@@ -22,7 +22,8 @@ struct EnrollCommand: ControlCommand {
       certificates that are kept beside the store then.
       A store whose model has rules of its application (custom:NAME) is synced by that application, \
       and enrolled by it: this program has none of them. With --without-rules it syncs the store \
-      all the same, and where it meets a conflict the later edit stands.
+      all the same, and where it meets a conflict the later edit stands; enrolling again with --with-rules leaves the \
+      store to its application again.
       A store whose record of its zone is damaged (syncctl store check) goes on with --anew: stop \
       what syncs it, and keep a copy.
 
@@ -74,11 +75,19 @@ struct EnrollCommand: ControlCommand {
   var withoutRules = false
   @Flag(
     name: .long,
+    help:
+      "Take --without-rules back: only programs with the application's rules sync the store.")
+  var withRules = false
+  @Flag(
+    name: .long,
     help: "Forget what the store knows of its zone, and offer what it holds as a new replica.")
   var anew = false
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    guard !withRules || !withoutRules else {
+      throw ValidationError("Give one of --with-rules and --without-rules.")
+    }
     guard [tokenFile, code, codeFile].compactMap(\.self).count > 1 else { return }
     throw ValidationError("Give one of --token-file, --code and --code-file.")
   }
@@ -99,7 +108,8 @@ struct EnrollCommand: ControlCommand {
     // A record that is damaged may not be read, and is forgotten.
     if !anew { _ = try SyncEngine.status(of: store) }
     try SyncEngine.checkLayout(of: store)
-    if !withoutRules { try StoreAccess.requireRules(of: store, at: target.url) }
+    // Who takes the leave back needs none of the rules for it.
+    if !withoutRules, !withRules { try StoreAccess.requireRules(of: store, at: target.url) }
     let authorities = try trusted()
     // The token of one server is no other's.
     let home = try? SyncEngine.home(of: store)
@@ -128,7 +138,9 @@ struct EnrollCommand: ControlCommand {
     try SyncEngine.enroll(
       store: store, server: address, zone: zone, info: info, answered: answered,
       anew: anew)
-    if withoutRules { try SyncEngine.setSyncsWithoutRules(true, of: store) }
+    if withoutRules || withRules {
+      try SyncEngine.setSyncsWithoutRules(withoutRules, of: store)
+    }
     try enrolment?.settle()
     if let onDiverged {
       try SyncEngine.setOnDiverged(onDiverged == .ask ? .ask : .automatic, of: store)

@@ -11,6 +11,11 @@ struct ConflictReport: Encodable {
     case localTime, remoteTime, transaction, sequence, explanation, waiting, decision, decidedAt
   }
 
+  /// A text that is no JSON is shown as one: the journal of a damaged store may hold any.
+  private static func value(_ text: String) -> JSONValue {
+    (try? JSONParser.parse(text)) ?? .string(text)
+  }
+
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Key.self)
     try container.encode(entry.number, forKey: .number)
@@ -18,10 +23,12 @@ struct ConflictReport: Encodable {
     try container.encode(entry.entity, forKey: .entity)
     try container.encode(entry.property, forKey: .property)
     try container.encode(entry.policy, forKey: .policy)
-    try container.encode(entry.base, forKey: .base)
-    try container.encode(entry.local, forKey: .local)
-    try container.encode(entry.remote, forKey: .remote)
-    try container.encode(entry.kept, forKey: .kept)
+    // As an export has them; without the key where there is no value: unknown, or of a deleted object.
+    for (text, key) in [
+      (entry.base, Key.base), (entry.local, .local), (entry.remote, .remote), (entry.kept, .kept),
+    ] {
+      try container.encodeIfPresent(text.map(Self.value), forKey: key)
+    }
     try container.encode(entry.outcome, forKey: .outcome)
     try container.encode(entry.origin.uuidString.lowercased(), forKey: .origin)
     try container.encode(entry.localTime.date, forKey: .localTime)

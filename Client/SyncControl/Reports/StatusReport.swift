@@ -104,7 +104,7 @@ struct StatusReport: Encodable {
   private var unwritable: SyncStatus.Failure? {
     guard let obstacle, status.isEnrolled, daemon == nil, !status.syncing else { return nil }
     return SyncStatus.Failure(
-      kind: obstacle.code == .diskFull ? .offline : .refused, code: "\(obstacle.code)",
+      kind: obstacle.code == .diskFull ? .offline : .refused, code: obstacle.code.dashed,
       message: obstacle.message, suggestion: obstacle.suggestion, since: now)
   }
 

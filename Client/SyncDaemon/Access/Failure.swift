@@ -47,11 +47,12 @@ package struct Failure: Error, Hashable, Sendable, Codable {
   private static let noThreadLeftCode = "too-few-threads"
 
   /// As the code of stores is called.
-  static let noFileLeftCode = "\(StoreError.Code.tooManyFiles)"
+  static let noFileLeftCode = StoreError.Code.tooManyFiles.dashed
+  package static let syncLockedCode = StoreError.Code.syncLocked.dashed
 
   /// Whether the host lacks space or files, which may be there again at any time, and nothing tells.
   package var waitsForRoom: Bool {
-    [Self.noFileLeftCode, Self.noThreadLeftCode, "\(StoreError.Code.diskFull)"].contains(code)
+    [Self.noFileLeftCode, Self.noThreadLeftCode, StoreError.Code.diskFull.dashed].contains(code)
   }
 
   /// Whether the same attempt can succeed later without anybody doing anything.
@@ -140,6 +141,6 @@ extension Failure {
       default: .failed
       }
     self.init(
-      status, code: "\(error.code)", error.message, suggestion: error.suggestion)
+      status, code: error.code.dashed, error.message, suggestion: error.suggestion)
   }
 }

@@ -1,4 +1,4 @@
-/// Pushes that wait for the one that writes, first come first served. While one group is written, the next gathers.
+/// Pushes that wait for the one that writes. While one group is written, the next gathers.
 struct PushQueue: Sendable {
   struct Pending: Sendable {
     let push: Push
@@ -6,12 +6,23 @@ struct PushQueue: Sendable {
     let answer: CheckedContinuation<Appended, any Error>
   }
 
-  private(set) var waiting: [Pending] = []
+  /// What the pushes of a zone may cost in one group, where others wait for the same writer. Some 50 ms of writing.
+  static let turnCost = 1 << 20
+
+  private var turns: ZoneTurns<Pending>
   private(set) var isDraining = false
+
+  /// - Parameter isShared: Whether pushes of several zones wait here.
+  init(isShared: Bool) { turns = ZoneTurns(credit: isShared ? Self.turnCost : .max / 2) }
+
+  /// Whether a push has to be refused: a zone that has none waiting is heard whatever the others sent.
+  func isFull(for zone: ZoneRecord, _ limits: ServerLimits) -> Bool {
+    turns.count >= limits.queuedPushesMax && turns.isWaiting(for: zone.id)
+  }
 
   /// - Returns: whether somebody has to begin to drain the queue.
   mutating func add(_ pending: Pending) -> Bool {
-    waiting.append(pending)
+    turns.add(pending, of: pending.zone.id, cost: pending.push.cost)
     defer { isDraining = true }
     return !isDraining
   }
@@ -19,19 +30,20 @@ struct PushQueue: Sendable {
   /// Those that are written together next; nil where nothing waits, and then nobody drains any more.
   mutating func nextGroup(_ limits: ServerLimits) -> [Pending]? {
     // One in several parts takes long: nobody waits for it who need not.
-    if waiting.first?.push.part != nil { return [waiting.removeFirst()] }
-    var bytes = 0
-    let count = waiting.prefix(limits.groupPushesMax).prefix { pending in
-      defer { bytes += pending.push.frame.count }
-      return pending.push.part == nil
-        && (bytes == 0
-          || bytes + pending.push.frame.count <= limits.groupBytesMax)
-    }.count
-    guard count > 0 else {
+    let group = turns.next(most: (limits.groupPushesMax, limits.groupBytesMax)) {
+      $0.push.part != nil
+    }
+    guard !group.isEmpty else {
       isDraining = false
       return nil
     }
-    defer { waiting.removeFirst(count) }
-    return Array(waiting.prefix(count))
+    return group
+  }
+}
+
+extension Push {
+  /// Its bytes, and what the index costs of each object that it touches.
+  fileprivate var cost: Int {
+    frame.count + 32 * contents.touches.count
   }
 }

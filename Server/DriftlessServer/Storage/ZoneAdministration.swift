@@ -39,6 +39,14 @@ package protocol ZoneAdministration {
   /// - Throws: `ServerError` (`.noZone`).
   func inspectZone(_ name: String) throws -> ZoneReport
 
+  /// Entries of a zone's log, oldest first.
+  ///
+  /// - Parameters:
+  ///   - first: the sequence number to begin with; the log may begin later.
+  ///   - count: at most so many.
+  /// - Throws: `ServerError` (`.noZone`).
+  func log(of name: String, from first: UInt64, count: Int) throws -> [LogLine]
+
   /// The replicas of one zone, or of all: those furthest behind first.
   ///
   /// - Throws: `ServerError` (`.noZone`).

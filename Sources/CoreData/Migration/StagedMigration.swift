@@ -123,13 +123,21 @@ public final class NSCustomMigrationStage: NSMigrationStage,
 public final class NSStagedMigrationManager: NSObject, Sendable {
   /// In the order in which they are taken.
   public let stages: [NSMigrationStage]
-  private let current = Mutex<NSPersistentContainer?>(nil)
+  /// The containers of the handlers that run: one a store that is migrated.
+  private let containers = Mutex<[NSPersistentContainer]>([])
+  /// That of the handler that runs here.
+  @TaskLocal private static var own: NSPersistentContainer?
 
   /// - Parameter stages: In the order in which they are taken.
   public init(_ stages: [NSMigrationStage]) { self.stages = stages }
 
-  /// The store as it is between two steps, inside of a handler; nil outside.
-  public var container: NSPersistentContainer? { current.withLock { $0 } }
+  /// The store as it is between two steps, inside of a handler; nil outside. Where one manager migrates several stores at
+  /// once, each handler has its own here, on the thread that it was called on.
+  public var container: NSPersistentContainer? {
+    containers.withLock { containers in
+      containers.first { $0 === Self.own } ?? (containers.count == 1 ? containers[0] : nil)
+    }
+  }
 
   /// As the library has it. The models of lightweight stages are those of the main bundle.
   var known: StagedMigrationManager {
@@ -139,8 +147,9 @@ public final class NSStagedMigrationManager: NSObject, Sendable {
   }
 
   func work(in container: PersistentContainer?, _ body: () throws -> Void) rethrows {
-    current.withLock { $0 = container.map(NSPersistentContainer.init) }
-    defer { current.withLock { $0 = nil } }
-    try body()
+    guard let container = container.map(NSPersistentContainer.init) else { return try body() }
+    containers.withLock { $0.append(container) }
+    defer { containers.withLock { $0.removeAll { $0 === container } } }
+    try Self.$own.withValue(container) { try body() }
   }
 }

@@ -31,6 +31,7 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
   public let function: String
   /// As the library has it, or why it has none.
   let outcome: Result<FetchExpression, FetchError>
+  private let levels: Int
 
   init(
     _ type: ExpressionType, _ outcome: Result<FetchExpression, FetchError>,
@@ -40,7 +41,9 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
     self.outcome = outcome
     constantValue = constant
     self.function = function
-    self.arguments = arguments
+    levels = 1 + (arguments ?? []).reduce(0) { max($0, $1.levels) }
+    // One that is too deep for the library keeps none: to let go of them, each within the other, would need a stack as deep.
+    self.arguments = levels > PredicateNesting.levelsMax ? [] : arguments
   }
 
   /// One of the library's.

@@ -88,9 +88,13 @@ extension NSPredicate {
 
   /// The predicate as the library has it. A block of the application's is one for objects in memory, which fetches refuse.
   /// - Throws: `FetchError` for a format that does not parse.
-  func known() throws -> FetchPredicate {
+  func known() throws -> FetchPredicate { try known(within: 0) }
+
+  private func known(within levels: Int) throws -> FetchPredicate {
     if let compound = self as? NSCompoundPredicate {
-      let parts = try compound.subpredicates.map { try $0.known() }
+      // The library says that it is too deep, where this would not come back.
+      guard levels < PredicateNesting.levelsMax else { return .tooDeep }
+      let parts = try compound.subpredicates.map { try $0.known(within: levels + 1) }
       switch compound.compoundPredicateType {
       case .and: return .and(parts)
       case .or: return .or(parts)

@@ -8,7 +8,7 @@ enum CocoaCode {
   static let fileWriteNoPermission = 513
   static let fileReadCorruptFile = 259
   static let fileWriteOutOfSpace = 640
-  static let validationMultipleErrors = 1560
+  static let validationMultipleErrors = ValidationErrors.cocoaCode
   static let managedObjectReferentialIntegrity = 133000
   static let managedObjectExternalRelationship = 133010
   static let managedObjectMerge = 133020
@@ -34,17 +34,6 @@ extension ValidationErrors: CustomNSError, LocalizedError {
   public var errorCode: Int { Self.code(of: errors) }
   public var errorUserInfo: [String: Any] { Self.userInfo(of: errors) }
   public var errorDescription: String? { Self.text(of: errors) }
-
-  /// The errors that one error stands for, however it was made.
-  static func details(of error: any Error) -> [any Error] {
-    if let errors = error as? ValidationErrors { return errors.errors }
-    let nsError = error as NSError
-    guard nsError.domain == NSCocoaErrorDomain,
-      nsError.code == CocoaCode.validationMultipleErrors,
-      let details = nsError.userInfo["NSDetailedErrors"] as? [any Error], !details.isEmpty
-    else { return [error] }
-    return details.flatMap { Self.details(of: $0) }
-  }
 
   static func code(of errors: [any Error]) -> Int {
     errors.count == 1 ? (errors[0] as NSError).code : CocoaCode.validationMultipleErrors

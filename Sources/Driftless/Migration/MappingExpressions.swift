@@ -127,7 +127,8 @@ struct MappingExpressions {
       return try request(name, predicate: "TRUEPREDICATE")
     }
     guard
-      case .message(.variable("manager", path: []), MigrationManager.fetchRequest, let operands) =
+      case .message(
+        .variable("manager", path: []), MigrationManager.fetchRequest, let operands, _) =
         expression,
       operands.count == 2
     else { return nil }

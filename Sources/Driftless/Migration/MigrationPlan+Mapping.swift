@@ -42,7 +42,7 @@ extension PropertyMapping {
   fileprivate var formerName: String? {
     switch valueExpression {
     case .variable("source", let path): path.joined(separator: ".")
-    case .message(.variable("manager", path: []), let selector, let operands)
+    case .message(.variable("manager", path: []), let selector, let operands, _)
     where selector == MigrationManager.byMapping || selector == MigrationManager.byRelationship:
       if case .variable("source", let path)? = operands.last {
         path.joined(separator: ".")

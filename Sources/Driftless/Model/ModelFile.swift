@@ -1,4 +1,5 @@
 public import Foundation
+import ModelXML
 
 extension ManagedObjectModel {
   /// Reads a model from a file or folder: an `.xcdatamodeld` or a compiled `.momd` (the current
@@ -78,7 +79,7 @@ extension ManagedObjectModel {
 /// Where the parts of a model on disk are.
 enum ModelFile {
   /// Property lists and words are read whole.
-  private static let bytesMax = 16 << 20
+  private static let bytesMax = ModelXML.bytesMax
 
   /// The file with the description of one version.
   static func contents(of url: URL) throws(ModelError) -> URL {

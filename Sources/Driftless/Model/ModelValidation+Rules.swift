@@ -117,6 +117,12 @@ extension ModelValidation {
   /// A property's own policy must have a meaning for it. (An entity's policy need not for all.)
   private func checkFit(of property: PropertyDescription) throws(ModelError) {
     if let composite = property as? CompositeAttributeDescription {
+      guard !composite.isTooDeep else {
+        throw ModelError(
+          .tooLarge, element: property.label,
+          "its attributes nest deeper than \(CompositeAttributeDescription.depthMax) levels",
+          suggestion: "Make it of fewer levels.")
+      }
       for part in composite.elements {
         try checkPolicy(part.userInfo, part.label)
         try checkFit(of: part)

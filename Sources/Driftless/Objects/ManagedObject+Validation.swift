@@ -1,3 +1,5 @@
+import Foundation
+
 /// Why objects cannot be saved: all that is wrong, at once.
 public struct ValidationFailure: Error, CustomStringConvertible {
   /// One object's one defect. `error` is a ``ValidationError``, or what an override threw.
@@ -51,6 +53,20 @@ public struct ValidationErrors: Error, CustomStringConvertible {
   }
 
   public var description: String { errors.map { "\($0)" }.joined(separator: "\n") }
+
+  /// Core Data's code of such an error: `NSValidationMultipleErrorsError`.
+  static let cocoaCode = 1560
+
+  /// The errors that one error stands for, however it was made.
+  static func details(of error: any Error) -> [any Error] {
+    if let errors = error as? ValidationErrors { return errors.errors }
+    let nsError = error as NSError
+    guard nsError.domain == NSCocoaErrorDomain,
+      nsError.code == cocoaCode,
+      let details = nsError.userInfo["NSDetailedErrors"] as? [any Error], !details.isEmpty
+    else { return [error] }
+    return details.flatMap { Self.details(of: $0) }
+  }
 }
 
 extension ManagedObject {

@@ -24,6 +24,8 @@ public struct FetchError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let unboundVariable = Code(rawValue: "unboundVariable")
     /// A regular expression of MATCHES that cannot be read.
     public static let regularExpression = Code(rawValue: "regularExpression")
+    /// Conditions or expressions are within each other more than 1,000 deep, or a key path has more steps.
+    public static let tooDeep = Code(rawValue: "tooDeep")
     /// Understood, but not possible in the store.
     public static let unsupported = Code(rawValue: "unsupported")
     /// Options of a fetch or batch request that contradict each other.

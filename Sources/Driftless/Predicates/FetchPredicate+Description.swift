@@ -6,19 +6,20 @@ extension FetchPredicate: CustomStringConvertible {
     switch self {
     case .constant(let value): value ? "TRUEPREDICATE" : "FALSEPREDICATE"
     case .comparison(let comparison): comparison.description
-    case .and(let parts) where parts.isEmpty: "TRUEPREDICATE"
-    case .or(let parts) where parts.isEmpty: "FALSEPREDICATE"
-    case .and(let parts): parts.map(\.nested).joined(separator: " AND ")
-    case .or(let parts): parts.map(\.nested).joined(separator: " OR ")
-    case .not(let part): "NOT \(part.nested)"
+    case .and(let parts, _) where parts.isEmpty: "TRUEPREDICATE"
+    case .or(let parts, _) where parts.isEmpty: "FALSEPREDICATE"
+    case .and(let parts, _): parts.map(\.nested).joined(separator: " AND ")
+    case .or(let parts, _): parts.map(\.nested).joined(separator: " OR ")
+    case .not(let part, _): "NOT \(part.nested)"
     case .block: "BLOCKPREDICATE"
+    case .tooDeep: "PREDICATE DEEPER THAN \(PredicateNesting.levelsMax) LEVELS"
     }
   }
 
   private var nested: String {
     switch self {
     case .and, .or: "(\(description))"
-    case .constant, .comparison, .not, .block: description
+    case .constant, .comparison, .not, .block, .tooDeep: description
     }
   }
 }
@@ -42,27 +43,28 @@ extension FetchExpression: CustomStringConvertible {
     case .constant(let value): value.predicateLiteral
     case .keyPath(let path): path.isEmpty ? "SELF" : Self.spell(path)
     case .variable(let name, let path): (["$" + name] + path).joined(separator: ".")
-    case .list(let items): "{\(Self.spell(items))}"
-    case .function(.add, let operands) where operands.count == 2: spell(operands, "+")
-    case .function(.subtract, let operands) where operands.count == 2: spell(operands, "-")
-    case .function(.multiply, let operands) where operands.count == 2: spell(operands, "*")
-    case .function(.divide, let operands) where operands.count == 2: spell(operands, "/")
-    case .function(let function, let operands): "\(function.rawValue)(\(Self.spell(operands)))"
-    case .collection(let operation, let collection, let path):
+    case .list(let items, _): "{\(Self.spell(items))}"
+    case .function(.add, let operands, _) where operands.count == 2: spell(operands, "+")
+    case .function(.subtract, let operands, _) where operands.count == 2: spell(operands, "-")
+    case .function(.multiply, let operands, _) where operands.count == 2: spell(operands, "*")
+    case .function(.divide, let operands, _) where operands.count == 2: spell(operands, "/")
+    case .function(let function, let operands, _): "\(function.rawValue)(\(Self.spell(operands)))"
+    case .collection(let operation, let collection, let path, _):
       (["\(collection)", "@\(operation.rawValue)"] + path).joined(separator: ".")
-    case .cast(let operand, let type): "CAST(\(operand), \"\(type.rawValue)\")"
-    case .property(let collection, let path):
+    case .cast(let operand, let type, _): "CAST(\(operand), \"\(type.rawValue)\")"
+    case .property(let collection, let path, _):
       (["\(collection)"] + path).joined(separator: ".")
-    case .distinct(let collection): "\(collection).@distinctUnionOfObjects"
+    case .distinct(let collection, _): "\(collection).@distinctUnionOfObjects"
     case .fetch(let fetch, let countOnly):
       "FETCH(\(fetch.spelling), nil, \(countOnly ? "YES" : "NO"))"
-    case .conditional(let predicate, let one, let other):
+    case .conditional(let predicate, let one, let other, _):
       "TERNARY(\(predicate), \(one), \(other))"
-    case .element(let collection, let place, let path):
+    case .element(let collection, let place, let path, _):
       (["\(collection)[\(place.spelling)]"] + path).joined(separator: ".")
-    case .subquery(let collection, let variable, let condition):
+    case .subquery(let collection, let variable, let condition, _):
       "SUBQUERY(\(collection), $\(variable), \(condition))"
-    case .message(let receiver, let selector, let operands):
+    case .tooDeep: "EXPRESSION DEEPER THAN \(PredicateNesting.levelsMax) LEVELS"
+    case .message(let receiver, let selector, let operands, _):
       "FUNCTION(\(Self.spell([receiver, .constant(.string(selector))] + operands)))"
     }
   }

@@ -21,16 +21,17 @@ extension FetchPredicate {
       comparison.left = try comparison.left.substituting(variables, declared: declared)
       comparison.right = try comparison.right.substituting(variables, declared: declared)
       return .comparison(comparison)
-    case .and(let parts):
+    case .and(let parts, _):
       var mapped: [FetchPredicate] = []
       for part in parts { mapped.append(try part.substituting(variables, declared: declared)) }
       return .and(mapped)
-    case .or(let parts):
+    case .or(let parts, _):
       var mapped: [FetchPredicate] = []
       for part in parts { mapped.append(try part.substituting(variables, declared: declared)) }
       return .or(mapped)
-    case .not(let part):
+    case .not(let part, _):
       return .not(try part.substituting(variables, declared: declared))
+    case .tooDeep: throw PredicateNesting.error
     }
   }
 }
@@ -56,6 +57,7 @@ extension FetchExpression {
     switch self {
     case .constant, .keyPath, .fetch:
       return self
+    case .tooDeep: throw PredicateNesting.error
     case .variable(let name, let path):
       if declared.contains(name) { return self }
       guard let value = variables[name] else {
@@ -72,31 +74,31 @@ extension FetchExpression {
       }
       let evaluator = PredicateEvaluator(nulls: .value, source: source)
       return try FetchExpression(try evaluator.operand(.keyPath(path)))
-    case .list(let items):
+    case .list(let items, _):
       return .list(try Self.substituting(items, variables, declared))
-    case .function(let function, let operands):
+    case .function(let function, let operands, _):
       return .function(function, try Self.substituting(operands, variables, declared))
-    case .collection(let operation, let collection, let path):
+    case .collection(let operation, let collection, let path, _):
       return .collection(
         operation, of: try collection.substituting(variables, declared: declared), path: path)
-    case .cast(let operand, let type):
+    case .cast(let operand, let type, _):
       return .cast(try operand.substituting(variables, declared: declared), type)
-    case .property(let collection, let path):
+    case .property(let collection, let path, _):
       return .property(of: try collection.substituting(variables, declared: declared), path: path)
-    case .distinct(let collection):
+    case .distinct(let collection, _):
       return .distinct(try collection.substituting(variables, declared: declared))
-    case .conditional(let predicate, let one, let other):
+    case .conditional(let predicate, let one, let other, _):
       return .conditional(
         try predicate.substituting(variables, declared: declared),
         then: try one.substituting(variables, declared: declared),
         else: try other.substituting(variables, declared: declared))
-    case .element(let collection, let place, let path):
+    case .element(let collection, let place, let path, _):
       return .element(
         of: try collection.substituting(variables, declared: declared), at: place, path: path)
-    case .message(let receiver, let selector, let operands):
+    case .message(let receiver, let selector, let operands, _):
       return .message(
         to: receiver, selector: selector, try Self.substituting(operands, variables, declared))
-    case .subquery(let collection, let variable, let condition):
+    case .subquery(let collection, let variable, let condition, _):
       return .subquery(
         of: try collection.substituting(variables, declared: declared), variable: variable,
         where: try condition.substituting(

@@ -4,17 +4,17 @@ extension FetchPredicate {
     _ transform: (FetchExpression) throws(Failure) -> FetchExpression
   ) throws(Failure) -> FetchPredicate {
     switch self {
-    case .constant, .block:
+    case .constant, .block, .tooDeep:
       return self
     case .comparison(var comparison):
       comparison.left = try comparison.left.map(transform)
       comparison.right = try comparison.right.map(transform)
       return .comparison(comparison)
-    case .and(let parts):
+    case .and(let parts, _):
       return .and(try mapAll(parts, transform))
-    case .or(let parts):
+    case .or(let parts, _):
       return .or(try mapAll(parts, transform))
-    case .not(let part):
+    case .not(let part, _):
       return .not(try part.mapExpressions(transform))
     }
   }
@@ -38,11 +38,11 @@ extension FetchPredicate {
   /// How deep subqueries nest, for names that do not collide.
   var subqueryDepth: Int {
     switch self {
-    case .constant, .block: 0
+    case .constant, .block, .tooDeep: 0
     case .comparison(let comparison):
       max(comparison.left.subqueryDepth, comparison.right.subqueryDepth)
-    case .and(let parts), .or(let parts): parts.map(\.subqueryDepth).max() ?? 0
-    case .not(let part): part.subqueryDepth
+    case .and(let parts, _), .or(let parts, _): parts.map(\.subqueryDepth).max() ?? 0
+    case .not(let part, _): part.subqueryDepth
     }
   }
 }
@@ -52,30 +52,32 @@ extension FetchExpression {
     _ transform: (FetchExpression) throws(Failure) -> FetchExpression
   ) throws(Failure) -> FetchExpression {
     switch self {
-    case .constant, .keyPath, .variable, .fetch:
+    case .constant, .keyPath, .variable, .fetch, .tooDeep:
       return try transform(self)
-    case .list(let items):
+    case .list(let items, _):
       return try transform(.list(try mapAll(items, transform)))
-    case .function(let function, let operands):
+    case .function(let function, let operands, _):
       return try transform(.function(function, try mapAll(operands, transform)))
-    case .collection(let operation, let collection, let path):
+    case .collection(let operation, let collection, let path, _):
       return try transform(
         .collection(operation, of: try collection.map(transform), path: path))
-    case .cast(let operand, let type): return try transform(.cast(try operand.map(transform), type))
-    case .property(let collection, let path):
+    case .cast(let operand, let type, _):
+      return try transform(.cast(try operand.map(transform), type))
+    case .property(let collection, let path, _):
       return try transform(.property(of: try collection.map(transform), path: path))
-    case .distinct(let collection): return try transform(.distinct(try collection.map(transform)))
-    case .conditional(let predicate, let one, let other):
+    case .distinct(let collection, _):
+      return try transform(.distinct(try collection.map(transform)))
+    case .conditional(let predicate, let one, let other, _):
       return try transform(
         .conditional(
           try predicate.mapExpressions(transform), then: try one.map(transform),
           else: try other.map(transform)))
-    case .element(let collection, let place, let path):
+    case .element(let collection, let place, let path, _):
       return try transform(.element(of: try collection.map(transform), at: place, path: path))
-    case .message(let receiver, let selector, let operands):
+    case .message(let receiver, let selector, let operands, _):
       return try transform(
         .message(to: receiver, selector: selector, try mapAll(operands, transform)))
-    case .subquery(let collection, let variable, let condition):
+    case .subquery(let collection, let variable, let condition, _):
       return try transform(
         .subquery(
           of: try collection.map(transform), variable: variable,
@@ -93,16 +95,16 @@ extension FetchExpression {
 
   var subqueryDepth: Int {
     switch self {
-    case .constant, .keyPath, .variable, .fetch: 0
-    case .cast(let operand, _), .distinct(let operand), .property(let operand, _):
+    case .constant, .keyPath, .variable, .fetch, .tooDeep: 0
+    case .cast(let operand, _, _), .distinct(let operand, _), .property(let operand, _, _):
       operand.subqueryDepth
-    case .list(let items), .function(_, let items), .message(_, _, let items):
+    case .list(let items, _), .function(_, let items, _), .message(_, _, let items, _):
       items.map(\.subqueryDepth).max() ?? 0
-    case .collection(_, let collection, _), .element(let collection, _, _):
+    case .collection(_, let collection, _, _), .element(let collection, _, _, _):
       collection.subqueryDepth
-    case .conditional(let predicate, let one, let other):
+    case .conditional(let predicate, let one, let other, _):
       max(predicate.subqueryDepth, one.subqueryDepth, other.subqueryDepth)
-    case .subquery(let collection, _, let condition):
+    case .subquery(let collection, _, let condition, _):
       1 + max(collection.subqueryDepth, condition.subqueryDepth)
     }
   }

@@ -11,19 +11,26 @@
 /// Core Data does in memory. A context evaluates unsaved objects by the store's rule, so that a
 /// fetch answers the same before and after a save.
 ///
+/// **Depth.** A predicate has at most 1,000 levels of conditions and expressions within each other. Conditions that a loop
+/// adds go into one list: `.and(parts)`. The last value of a nested case counts its levels: `case .and(let parts, _)`.
+///
 /// **Text.** Without options, text compares byte by byte in UTF-8 order. `[c]` ignores case and
 /// `[d]` diacritics, both by Unicode's rules.
 public indirect enum FetchPredicate: Hashable, Sendable {
   /// `TRUEPREDICATE`, `FALSEPREDICATE`
   case constant(Bool)
   case comparison(FetchComparison)
-  /// True when all are; true when empty.
-  case and([FetchPredicate])
-  /// True when one is; false when empty.
-  case or([FetchPredicate])
-  case not(FetchPredicate)
+  /// True when all are; true when empty. ``and(_:)`` makes one.
+  case and([FetchPredicate], PredicateNesting)
+  /// True when one is; false when empty. ``or(_:)`` makes one.
+  case or([FetchPredicate], PredicateNesting)
+  /// ``not(_:)`` makes one.
+  case not(FetchPredicate, PredicateNesting)
   /// A closure; see ``init(block:)``.
   case block(FetchBlock)
+  /// What would have been deeper than 1,000 levels, of which nothing is kept: fetching, evaluating and substituting throw
+  /// ``FetchError/Code/tooDeep``.
+  case tooDeep
 }
 
 /// The name in the rest of the library. Foundation has a generic type of the same name: a file that

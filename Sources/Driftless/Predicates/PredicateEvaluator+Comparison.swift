@@ -68,7 +68,7 @@ extension PredicateEvaluator {
     let elements = try self.elements(of: collection, whole)
     // A list spells its elements, so that a nil among them asks for null.
     var items: [FetchExpression]?
-    if case .list(let spelled) = whole { items = spelled }
+    if case .list(let spelled, _) = whole { items = spelled }
     var equality = FetchComparison(
       isMirrored ? comparison.right : comparison.left, .equal, whole, options: comparison.options)
     var result: Bool? = false

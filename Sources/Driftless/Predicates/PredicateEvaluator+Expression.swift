@@ -6,6 +6,7 @@ extension PredicateEvaluator {
     case .constant(let value):
       return .value(value.isNotANumber ? .null : value)
     case .keyPath(let path):
+      try PredicateNesting.check(steps: path.count)
       return try resolve(path[...], from: source)
     case .variable(let name, let path):
       guard let operand = variables[name] else {
@@ -14,24 +15,24 @@ extension PredicateEvaluator {
           suggestion: "Call withSubstitutionVariables first.")
       }
       return try resolve(path[...], from: operand, path)
-    case .list(let items):
+    case .list(let items, _):
       var operands: [Operand] = []
       for item in items { operands.append(try operand(item)) }
       return .list(operands)
-    case .function(let function, let operands):
+    case .function(let function, let operands, _):
       var values: [PropertyValue] = []
       for expression in operands {
         values.append(try value(try operand(expression), expression))
       }
       return .value(try function.apply(to: values, now: now))
-    case .collection(let operation, let collection, let path):
+    case .collection(let operation, let collection, let path, _):
       let elements = try self.elements(of: try operand(collection), collection)
       return .value(try aggregate(operation, elements, path, expression))
-    case .cast(let operand, let type):
+    case .cast(let operand, let type, _):
       return .value(try type.apply(to: try value(try self.operand(operand), operand)))
-    case .property(let collection, let path):
+    case .property(let collection, let path, _):
       return try resolve(path[...], from: try operand(collection), path)
-    case .distinct(let collection):
+    case .distinct(let collection, _):
       return .list(try distinct(try elements(of: try operand(collection), collection), collection))
     case .fetch(let fetch, let countOnly):
       let found = try source.predicateFetch(fetch)
@@ -39,15 +40,15 @@ extension PredicateEvaluator {
       var operands: [Operand] = []
       for object in found { operands.append(try resolve(fetch.path[...], from: object)) }
       return .list(operands)
-    case .conditional(let predicate, let one, let other):
+    case .conditional(let predicate, let one, let other, _):
       return try operand(try truth(of: predicate) == true ? one : other)
-    case .element(let collection, let place, let path):
+    case .element(let collection, let place, let path, _):
       let elements = try self.elements(of: try operand(collection), collection)
       guard let index = place.index(in: elements.count) else { return .value(.null) }
       return try resolve(path[...], from: elements[index], path)
-    case .message(let receiver, let selector, let operands):
+    case .message(let receiver, let selector, let operands, _):
       return try answer(receiver, selector, operands)
-    case .subquery(let collection, let variable, let condition):
+    case .subquery(let collection, let variable, let condition, _):
       var inner = self
       var found: [Operand] = []
       for element in try elements(of: try operand(collection), collection) {
@@ -55,6 +56,7 @@ extension PredicateEvaluator {
         if try inner.truth(of: condition) == true { found.append(element) }
       }
       return .list(found)
+    case .tooDeep: throw PredicateNesting.error
     }
   }
 

@@ -73,9 +73,9 @@ struct PredicateEvaluator {
     switch predicate {
     case .constant(let value):
       return value
-    case .not(let part):
+    case .not(let part, _):
       return try truth(of: part).map { !$0 }
-    case .and(let parts):
+    case .and(let parts, _):
       var result: Bool? = true
       for part in parts {
         guard let truth = try truth(of: part) else {
@@ -85,7 +85,7 @@ struct PredicateEvaluator {
         if !truth { return false }
       }
       return result
-    case .or(let parts):
+    case .or(let parts, _):
       var result: Bool? = false
       for part in parts {
         guard let truth = try truth(of: part) else {
@@ -99,6 +99,7 @@ struct PredicateEvaluator {
       return try truth(of: comparison)
     case .block(let block):
       return try block(source)
+    case .tooDeep: throw PredicateNesting.error
     }
   }
 

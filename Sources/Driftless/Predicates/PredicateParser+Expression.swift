@@ -143,12 +143,12 @@ extension PredicateParser {
     switch expression {
     case .keyPath(let start): return .keyPath(start + path)
     case .variable(let name, let start): return .variable(name, path: start + path)
-    case .collection(let operation, let collection, let start) where operation != .count:
+    case .collection(let operation, let collection, let start, _) where operation != .count:
       return .collection(operation, of: collection, path: start + path)
-    case .element(let collection, let place, let start):
+    case .element(let collection, let place, let start, _):
       return .element(of: collection, at: place, path: start + path)
-    case .distinct(let collection): return .distinct(try append(path, to: collection))
-    case .property(let collection, let start):
+    case .distinct(let collection, _): return .distinct(try append(path, to: collection))
+    case .property(let collection, let start, _):
       return .property(of: collection, path: start + path)
     case .subquery, .fetch(_, countOnly: false): return .property(of: expression, path: path)
     default:

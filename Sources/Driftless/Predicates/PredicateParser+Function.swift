@@ -110,7 +110,7 @@ extension PredicateParser {
       let request = arguments[argument] as? any SubFetchProviding
     else {
       // `FETCH(request, context, countOnly)` of a mapping model: the request says it all.
-      if case .message(let receiver, let selector, let operands)? = try expressions(until: ")")
+      if case .message(let receiver, let selector, let operands, _)? = try expressions(until: ")")
         .first
       {
         return .message(to: receiver, selector: selector, operands)
@@ -119,6 +119,10 @@ extension PredicateParser {
         "FETCH takes a FetchRequest: pass it for %@ in FETCH(%@, nil, NO)", at: position)
     }
     index += 1
+    let fetch = try request.subFetch()
+    guard (fetch.predicate?.levels ?? 0) < PredicateNesting.levelsMax else {
+      throw PredicateNesting.error
+    }
     var countOnly = false
     if take(",") {
       index += 1
@@ -130,7 +134,7 @@ extension PredicateParser {
       }
     }
     try expect(")")
-    return .fetch(try request.subFetch(), countOnly: countOnly)
+    return .fetch(fetch, countOnly: countOnly)
   }
 
   /// `objectFrom:withIndex:(chapters, 0)`, the same as `chapters[0]`

@@ -196,7 +196,7 @@ struct PredicateParser {
   private func checkBounds(
     _ bounds: FetchExpression, at position: Int
   ) throws(FetchError) {
-    if case .list(let items) = bounds, items.count == 2 { return }
+    if case .list(let items, _) = bounds, items.count == 2 { return }
     if case .variable = bounds { return }
     throw FetchError(
       .syntax, "BETWEEN needs two bounds",

@@ -233,10 +233,14 @@ package class ReadTransaction {
   /// The `count` numbers after the last one that was given out.
   ///
   /// - Throws: `StoreError` with code `damaged` when there are none left: no store comes that far by itself.
-  static func numbers(after last: Int64, count: Int64) throws -> ClosedRange<Int64> {
+  static func numbers(
+    after last: Int64, count: Int64, of what: String
+  ) throws -> ClosedRange<Int64> {
     guard last >= 0, count > 0, count <= greatestNumber, last <= greatestNumber - count else {
       throw StoreError(
-        .damaged, "The store says that it gave out numbers up to \(last): there are no more.",
+        .damaged,
+        "The store says in Z_PRIMARYKEY that it gave out \(what) up to \(last):"
+          + " there are no more.",
         suggestion: "Check the store, and restore its file from a copy.")
     }
     return last + 1...last + count

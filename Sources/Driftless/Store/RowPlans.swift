@@ -52,6 +52,26 @@ final class UpdatePlan {
     }
     statement = try connection.prepare(
       "UPDATE \"\(program.table.name)\" SET Z_OPT = Z_OPT + 1\(assignments.joined())"
-        + " WHERE Z_PK = ? AND Z_ENT = \(program.number)" + (checksVersion ? " AND Z_OPT = ?" : ""))
+        + " WHERE Z_PK = ? AND Z_ENT = \(program.number)"
+        // Beyond it SQLite would count on in doubles, which lose steps. Core Data's rows may have no version.
+        + " AND coalesce(Z_OPT < \(ReadTransaction.greatestNumber), 1)"
+        + (checksVersion ? " AND Z_OPT = ?" : ""))
+  }
+}
+
+extension WriteTransaction {
+  /// Why an update met no row.
+  func unwritten(_ key: ObjectKey, _ program: RowProgram) throws -> StoreError {
+    let statement = try connection.prepare(
+      "SELECT Z_OPT FROM \"\(program.table.name)\" WHERE Z_PK = ? AND Z_ENT = \(program.number)"
+        + " AND Z_OPT >= \(Self.greatestNumber)")
+    defer { statement.reset() }
+    statement.bind(key.key, at: 1)
+    guard try statement.step() else { return Self.conflict(key) }
+    return StoreError(
+      .damaged,
+      "Row \(key.key) of \(program.entity.name) says in Z_OPT that it was written more often than can be"
+        + " counted: \(statement.value(0)).",
+      suggestion: "Check the store, and restore its file from a copy.", keys: [key])
   }
 }

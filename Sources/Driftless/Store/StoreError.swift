@@ -8,6 +8,11 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public let description: String
     private init(_ description: String) { self.description = description }
 
+    /// In small letters with hyphens, as programs print codes: `syncLocked` is `sync-locked`.
+    package var dashed: String {
+      description.reduce(into: "") { $0 += $1.isUppercase ? "-\($1.lowercased())" : "\($1)" }
+    }
+
     /// The file cannot be opened, or was closed.
     public static let cannotOpen = Code("cannotOpen")
     /// The system lets this process open no more files. Others may be closed at any time.

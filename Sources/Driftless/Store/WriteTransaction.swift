@@ -30,7 +30,8 @@ package final class WriteTransaction: ReadTransaction {
   ) throws {
     self.info = info
     number = try Self.numbers(
-      after: PrimaryKeyTable.lastKey(of: HistoryEntity.transaction, on: connection), count: 1
+      after: PrimaryKeyTable.lastKey(of: HistoryEntity.transaction, on: connection), count: 1,
+      of: "transactions"
     ).lowerBound
     let settings = try Self.settings(connection)
     keepsForSync = settings.isSyncing && info.kind != .imported
@@ -38,7 +39,8 @@ package final class WriteTransaction: ReadTransaction {
     recorder = try ChangeRecorder(
       connection: connection, transaction: number,
       first: Self.numbers(
-        after: PrimaryKeyTable.lastKey(of: HistoryEntity.change, on: connection), count: 1
+        after: PrimaryKeyTable.lastKey(of: HistoryEntity.change, on: connection), count: 1,
+        of: "changes"
       ).lowerBound)
     super.init(connection: connection, schema: schema)
   }
@@ -52,8 +54,8 @@ package final class WriteTransaction: ReadTransaction {
         .invalidArgument, "\(count) keys were asked for.", suggestion: "Ask for one or more.")
     }
     let root = schema.entityNumber(of: entity.rootEntity)
-    let last = try lastKey(root: root)
-    let keys = try Self.numbers(after: last, count: Int64(count))
+    let keys = try Self.numbers(
+      after: lastKey(root: root), count: Int64(count), of: "keys of \(entity.rootEntity.name)")
     newKeys[root] = (newKeys[root]?.lowerBound ?? keys.lowerBound)...keys.upperBound
     return keys
   }
@@ -153,7 +155,7 @@ package final class WriteTransaction: ReadTransaction {
           if let expectedVersion { statement.bind(expectedVersion, at: index + 1) }
         }
       }
-      guard connection.changes == 1 else { throw Self.conflict(key) }
+      guard connection.changes == 1 else { throw try unwritten(key, program) }
       if let former { try keep(former, of: key) }
       if !vacatedRows.isEmpty { vacatedRows[key] = nil }
       try recorder.recordUpdate(key.key, mask, program)

@@ -19,7 +19,7 @@ extension SyncFailure {
         needsPerson: error.isAboutTheToken)
     case let error as StoreError:
       self.init(
-        code: "\(error.code)", message: error.message, suggestion: error.suggestion,
+        code: error.code.dashed, message: error.message, suggestion: error.suggestion,
         isTransient: [.busy, .syncLocked, .diskFull, .tooManyFiles].contains(error.code),
         needsPerson: error.code == .strayLog,
         waitsForRoom: [.diskFull, .tooManyFiles].contains(error.code))

@@ -36,7 +36,7 @@ struct PageShell {
   static var paths: [String] {
     let folder = root.appendingPathComponent(catalogue)
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-    return ["README.md", "CONTRIBUTING.md"]
+    return ["README.md", "CONTRIBUTING.md", "Examples/PointOfSale/README.md"]
       + names.filter { $0.hasSuffix(".md") }.sorted().map { "\(catalogue)/\($0)" }
   }
 

@@ -41,7 +41,7 @@
         let isFirst: Bool? = state.withLock { state in
           guard state.count < limits.queuedPushesMax else { return nil }
           state.count += 1
-          return state.queues[zone.id, default: PushQueue()].add(
+          return state.queues[zone.id, default: PushQueue(isShared: false)].add(
             PushQueue.Pending(push: push, zone: zone, answer: answer))
         }
         switch isFirst {

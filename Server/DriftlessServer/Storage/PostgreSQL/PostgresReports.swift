@@ -38,6 +38,29 @@
       }
     }
 
+    package func log(of name: String, from first: UInt64, count: Int) throws -> [LogLine] {
+      try told {
+        try connection.transaction(.read) {
+          let zone = try existing(name)
+          let rows = try connection.run(
+            """
+            SELECT log.sequence, replica.uuid, log.number, log.received_ms, log.first_object,
+              log.new_objects, log.size
+            FROM log LEFT JOIN replica ON replica.zone = $1 AND replica.id = log.replica
+            WHERE log.zone = $1 AND log.sequence >= $2 ORDER BY log.sequence LIMIT $3
+            """, .integer(zone.id), .integer(Int64(clamping: first)), .integer(Int64(count)))
+          return (0..<rows.count).map { row in
+            LogLine(
+              sequence: rows.uint64(row, 0),
+              replica: rows.isNull(row, 1) ? nil : rows.uuid(row, 1),
+              pushNumber: rows.uint64(row, 2), receivedMilliseconds: rows.int64(row, 3),
+              firstObject: rows.uint64(row, 4), newObjects: rows.uint64(row, 5),
+              bytes: rows.int64(row, 6))
+          }
+        }
+      }
+    }
+
     package func deleteZone(_ name: String) throws {
       try write {
         let zone = try existing(name, locks: true)

@@ -5,14 +5,14 @@ import Logging
 import Synchronization
 
 /// One writer for all pushes. While the disk syncs one group, the next gathers; so the more push at
-/// once, the fewer syncs each costs. A push is answered when its group is on disk.
+/// once, the fewer syncs each costs. A push is answered when its group is on disk. Zones take turns (`ZoneTurns`).
 ///
 /// Within a group each push has a savepoint: one that is refused leaves no trace and harms no
 /// other.
 final class GroupCommit: Sendable {
   private typealias Pending = PushQueue.Pending
 
-  private let queue = Mutex(PushQueue())
+  private let queue = Mutex(PushQueue(isShared: true))
   private let database: Database
   private let checkpointer: Checkpointer
   private let limits: LiveLimits
@@ -37,7 +37,7 @@ final class GroupCommit: Sendable {
   func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
     try await withCheckedThrowingContinuation { answer in
       let action: Action = queue.withLock { queue in
-        guard queue.waiting.count < limits.queuedPushesMax else { return .refuse }
+        guard !queue.isFull(for: zone, limits.current) else { return .refuse }
         return queue.add(Pending(push: push, zone: zone, answer: answer)) ? .drain : .none
       }
       switch action {

@@ -121,6 +121,40 @@ extension Administration {
     return reports.sorted(by: ReplicaReport.isFirst)
   }
 
+  /// Entries of a zone's log, oldest first.
+  ///
+  /// - Throws: `ServerError` (`.noZone`).
+  package func log(of name: String, from first: UInt64, count: Int) throws -> [LogLine] {
+    try connection.withSnapshot {
+      let zone = try existingZone(name)
+      guard first <= zone.head else { return [] }
+      let statement = try connection.prepare(
+        """
+        SELECT log.position, replica.uuid, log.number, log.received_ms, log.first_object,
+          log.new_objects, log.size
+        FROM log LEFT JOIN replica ON replica.id = log.replica AND replica.zone = ?1
+        WHERE log.position >= ?2 AND log.position < ?3 ORDER BY log.position LIMIT ?4
+        """)
+      defer { statement.reset() }
+      statement.bind([
+        .integer(zone.id), .integer(LogPosition.of(zone: zone.id, number: first)),
+        .integer(LogPosition.of(zone: zone.id &+ 1, number: 0)), .integer(Int64(count)),
+      ])
+      var lines: [LogLine] = []
+      while try statement.step() {
+        lines.append(
+          LogLine(
+            sequence: LogPosition.number(statement.int64(0)),
+            replica: statement.isNull(1) ? nil : UUID(bytes: statement.data(1)),
+            pushNumber: UInt64(clamping: statement.int64(2)),
+            receivedMilliseconds: statement.int64(3),
+            firstObject: UInt64(clamping: statement.int64(4)),
+            newObjects: UInt64(clamping: statement.int64(5)), bytes: statement.int64(6)))
+      }
+      return lines
+    }
+  }
+
   /// Deletes a zone with its log and its tokens. Its replicas keep what they hold, and are refused from now on.
   ///
   /// - Throws: `ServerError` (`.noZone`).

@@ -9,7 +9,7 @@ public struct TypedPredicate<Root: ManagedObject>: Hashable, Sendable {
   /// Both hold.
   public static func && (left: Self, right: Self) -> Self {
     switch left.predicate {
-    case .and(let parts): Self(.and(parts + [right.predicate]))
+    case .and(let parts, _): Self(.and(parts + [right.predicate]))
     default: Self(.and([left.predicate, right.predicate]))
     }
   }
@@ -17,7 +17,7 @@ public struct TypedPredicate<Root: ManagedObject>: Hashable, Sendable {
   /// One of the two holds, or both.
   public static func || (left: Self, right: Self) -> Self {
     switch left.predicate {
-    case .or(let parts): Self(.or(parts + [right.predicate]))
+    case .or(let parts, _): Self(.or(parts + [right.predicate]))
     default: Self(.or([left.predicate, right.predicate]))
     }
   }

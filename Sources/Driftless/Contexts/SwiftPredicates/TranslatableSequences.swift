@@ -18,7 +18,7 @@ extension PredicateTranslation {
 
 extension PredicateExpressions.SequenceContainsWhere: TranslatableNode {
   func term(_ translation: PredicateTranslation) throws(FetchError) -> PredicateTerm {
-    if case .list(let items) = try translation.value(sequence) {
+    if case .list(let items, _) = try translation.value(sequence) {
       return .condition(.or(try translation.conditions(test, variable, of: items)))
     }
     let found = try translation.subquery(sequence, variable) { inner throws(FetchError) in
@@ -32,7 +32,7 @@ extension PredicateExpressions.SequenceContainsWhere: TranslatableNode {
 
 extension PredicateExpressions.SequenceAllSatisfy: TranslatableNode {
   func term(_ translation: PredicateTranslation) throws(FetchError) -> PredicateTerm {
-    if case .list(let items) = try translation.value(sequence) {
+    if case .list(let items, _) = try translation.value(sequence) {
       return .condition(.and(try translation.conditions(test, variable, of: items)))
     }
     let others = try translation.subquery(sequence, variable) { inner throws(FetchError) in

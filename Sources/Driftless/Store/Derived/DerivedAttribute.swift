@@ -80,8 +80,8 @@ private struct DerivationResolution {
   func source() throws -> (DerivedAttribute.Source, isWhole: Bool) {
     guard let expression = attribute.derivationExpression else { throw refusal }
     switch expression {
-    case .function(.now, _): return (.now, false)
-    case .function(let function, let operands):
+    case .function(.now, _, _): return (.now, false)
+    case .function(let function, let operands, _):
       guard operands.count == 1, case .keyPath(let path) = operands[0] else { throw refusal }
       let forms: [FetchFunction: DerivedAttribute.TextForm] = [
         .uppercase: .uppercase, .lowercase: .lowercase, .canonical: .canonical,
@@ -89,7 +89,7 @@ private struct DerivationResolution {
       guard let form = forms[function] else { throw refusal }
       return (try value(path, form), false)
     case .keyPath(let path): return (try value(path, nil), false)
-    case .collection(let operation, of: .keyPath(let start), let rest):
+    case .collection(let operation, of: .keyPath(let start), let rest, _):
       return try aggregate(operation, start + rest)
     default: throw refusal
     }

@@ -81,7 +81,8 @@ enum TransactionTable {
       return key
     }
     let last = try PrimaryKeyTable.lastKey(of: HistoryEntity.string, on: connection)
-    let key = try ReadTransaction.numbers(after: last, count: 1).lowerBound
+    let key = try ReadTransaction.numbers(after: last, count: 1, of: "texts of the history")
+      .lowerBound
     try connection.run(
       "INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (?, 16003, 1, ?)",
       .integer(key), .text(text))

@@ -6,7 +6,7 @@ extension QueryCompilation {
     _ operation: CollectionOperator, _ expression: FetchExpression, _ path: [String],
     _ whole: FetchExpression
   ) throws(FetchError) -> SQLOperand {
-    if case .list(let items) = expression {
+    if case .list(let items, _) = expression {
       return try aggregate(operation, items, path, whole)
     }
     if aggregatesRows, variables.isEmpty, !isCollection(expression) {
@@ -39,7 +39,7 @@ extension QueryCompilation {
     inner.aggregatesRows = false
     var expression = expression
     var isDistinct = false
-    if case .distinct(let values) = expression { (expression, isDistinct) = (values, true) }
+    if case .distinct(let values, _) = expression { (expression, isDistinct) = (values, true) }
     if case .keyPath(let start) = expression { expression = .keyPath(start + path) }
     guard case .computed(let value, let kind) = try inner.operand(expression) else {
       throw toManyNotAllowed(whole)

@@ -17,7 +17,7 @@ extension QueryCompilation {
   func isCollection(_ expression: FetchExpression) -> Bool {
     switch expression {
     case .subquery, .list, .fetch(_, countOnly: false): return true
-    case .distinct(let collection), .property(let collection, _):
+    case .distinct(let collection, _), .property(let collection, _, _):
       return isCollection(collection)
     case .keyPath(let path):
       if case .toMany = try? destination(of: path[...], from: root) { return true }
@@ -37,14 +37,14 @@ extension QueryCompilation {
     case .keyPath(let path): return try collection(path[...], from: root, expression)
     case .variable(let name, let path):
       return try collection(path[...], from: try variable(name), expression)
-    case .subquery(let inner, let name, let condition):
+    case .subquery(let inner, let name, let condition, _):
       var collection = try collection(inner)
       collection = try entering(collection, expression)
       var nested = self
       nested.variables[name] = collection.element
       collection.conditions.append(try nested.condition(condition))
       return collection
-    case .distinct(let inner):
+    case .distinct(let inner, _):
       var collection = try collection(inner)
       let value = try operand(collection.rest, from: collection.element, expression)
       if case .computed(let value, _) = value {
@@ -52,10 +52,11 @@ extension QueryCompilation {
       }
       return collection
     case .fetch(let fetch, countOnly: false): return try descending(try collection(fetch))
-    case .property(let inner, let path):
+    case .property(let inner, let path, _):
       var collection = try collection(inner)
       collection.rest += path
       return try descending(collection)
+    case .tooDeep: throw PredicateNesting.error
     default:
       throw FetchError(
         .typeMismatch, "\(expression) is no collection",
@@ -184,7 +185,7 @@ extension QueryCompilation {
 
   /// ANY, ALL, NONE
   func quantified(_ comparison: FetchComparison) throws(FetchError) -> SQLFragment {
-    if case .list(let items) = comparison.left { return try quantified(items, comparison) }
+    if case .list(let items, _) = comparison.left { return try quantified(items, comparison) }
     let collection = try collection(comparison.left)
     let element = try operand(
       collection.rest, from: collection.element, comparison.left)

@@ -22,7 +22,7 @@ extension QueryCompilation {
     switch comparison.operator {
     case .in: return try membership(left, comparison)
     case .between:
-      guard case .list(let bounds) = comparison.right, bounds.count == 2 else {
+      guard case .list(let bounds, _) = comparison.right, bounds.count == 2 else {
         throw FetchError(
           .typeMismatch, "BETWEEN needs two bounds, not \(comparison.right)",
           suggestion: "Write {lower, upper}, or pass an array of two.")

@@ -11,24 +11,25 @@ extension QueryCompilation {
       return try operand(path[...], from: root, expression)
     case .variable(let name, let path):
       return try operand(path[...], from: variable(name), expression)
-    case .function(let function, let operands):
+    case .function(let function, let operands, _):
       return try call(function, operands)
-    case .collection(let operation, let collection, let path):
+    case .collection(let operation, let collection, let path, _):
       return try aggregate(operation, collection, path, expression)
-    case .conditional(let predicate, let one, let other):
+    case .conditional(let predicate, let one, let other, _):
       return try choice(predicate, one, other)
-    case .element(.list(let items), let place, let path) where path.isEmpty:
+    case .element(.list(let items, _), let place, let path, _) where path.isEmpty:
       return try place.index(in: items.count).map { index throws(FetchError) in
         try operand(items[index])
       } ?? .constant(.null)
-    case .element(let collection, let place, let path):
+    case .element(let collection, let place, let path, _):
       return try element(of: collection, place, path, expression)
-    case .cast(let operand, let type): return try cast(operand, type)
+    case .cast(let operand, let type, _): return try cast(operand, type)
     case .fetch(let fetch, countOnly: true): return try count(fetch)
     case .list, .subquery, .distinct, .fetch, .property:
       throw toManyNotAllowed(expression)
-    case .message(_, let selector, _):
+    case .message(_, let selector, _, _):
       throw PredicateEvaluator.unanswered(selector)
+    case .tooDeep: throw PredicateNesting.error
     }
   }
 

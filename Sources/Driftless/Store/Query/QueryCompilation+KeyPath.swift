@@ -15,6 +15,7 @@ extension QueryCompilation {
   func destination(
     of path: ArraySlice<String>, from start: SQLRoot, joiningLast: Bool = false
   ) throws(FetchError) -> SQLDestination {
+    try PredicateNesting.check(steps: path.count)
     var root = start
     var rest = path
     while true {

@@ -20,7 +20,7 @@ extension QueryCompilation {
   func membership(
     _ left: SQLOperand, _ comparison: FetchComparison
   ) throws(FetchError) -> SQLFragment {
-    guard case .list(let items) = comparison.right else {
+    guard case .list(let items, _) = comparison.right else {
       if isCollection(comparison.right) {
         return try isElement(left, of: comparison.right, comparison)
       }

@@ -47,14 +47,15 @@ struct QueryCompilation {
   func condition(_ predicate: FetchPredicate) throws(FetchError) -> SQLFragment {
     switch predicate {
     case .constant(let value): return .value(.integer(value ? 1 : 0))
-    case .and(let parts): return try all(parts, empty: true, by: " AND ")
-    case .or(let parts): return try all(parts, empty: false, by: " OR ")
-    case .not(let part): return "NOT (" + (try condition(part)) + ")"
+    case .and(let parts, _): return try all(parts, empty: true, by: " AND ")
+    case .or(let parts, _): return try all(parts, empty: false, by: " OR ")
+    case .not(let part, _): return "NOT (" + (try condition(part)) + ")"
     case .comparison(let comparison): return try condition(comparison)
     case .block:
       throw FetchError(
         .unsupported, "A block predicate cannot be asked of the store",
         suggestion: "Fetch by properties, and filter the objects with evaluate(with:).")
+    case .tooDeep: throw PredicateNesting.error
     }
   }
 

@@ -60,9 +60,9 @@ struct RTreeNarrowing {
     var bounds: [String: Bounds] = [:]
     func look(_ predicate: FetchPredicate) {
       switch predicate {
-      case .and(let parts): parts.forEach(look)
+      case .and(let parts, _): parts.forEach(look)
       case .comparison(let comparison): look(comparison)
-      case .constant, .or, .not, .block: return
+      case .constant, .or, .not, .block, .tooDeep: return
       }
     }
     func look(_ comparison: FetchComparison) {
@@ -70,7 +70,8 @@ struct RTreeNarrowing {
         return
       }
       let property = path.joined(separator: ".")
-      if comparison.operator == .between, case .list(let ends) = comparison.right, ends.count == 2,
+      if comparison.operator == .between, case .list(let ends, _) = comparison.right,
+        ends.count == 2,
         let lower = number(ends[0]), let upper = number(ends[1])
       {
         return bounds[property, default: Bounds()].meet(lower: lower, upper: upper)

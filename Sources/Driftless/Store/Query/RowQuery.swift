@@ -207,9 +207,10 @@ extension FetchExpression {
   fileprivate var hasAggregate: Bool {
     switch self {
     case .collection: true
-    case .function(_, let operands), .list(let operands): operands.contains(where: \.hasAggregate)
-    case .cast(let operand, _): operand.hasAggregate
-    case .conditional(_, let one, let other): one.hasAggregate || other.hasAggregate
+    case .function(_, let operands, _), .list(let operands, _):
+      operands.contains(where: \.hasAggregate)
+    case .cast(let operand, _, _): operand.hasAggregate
+    case .conditional(_, let one, let other, _): one.hasAggregate || other.hasAggregate
     default: false
     }
   }
