@@ -1,5 +1,5 @@
 # The commands a newcomer types. Each installs what is missing, builds, and runs.
-.PHONY: demo test bench example openapi sanitize crash simulate prepare lint build rooms docs \
+.PHONY: demo test bench example openapi sanitize crash simulate soak prepare lint build rooms docs \
 	release install uninstall deb deb-test
 
 # The host's package database on three replicas, through one server, with the network cut in between.
@@ -37,6 +37,11 @@ crash: prepare
 # What befalls replicas, by seeds, against the laws of sync: at least SEEDS=2000 of them, SCENARIO=name for one scenario.
 simulate: prepare
 	@Scripts/simulate $(SEEDS)
+
+# The real server and many stores for SECONDS=600, with REPLICAS=50: edits, kills, cuts, restores; equal and sound at the end.
+soak: prepare
+	@Scripts/prepare python3
+	@SOAK_SECONDS="$(SECONDS)" REPLICAS="$(REPLICAS)" Scripts/soak
 
 # Compiles each room of the library with those that it may know alone, and prints the picture of them.
 rooms: prepare

@@ -172,6 +172,7 @@ extension SyncEngine {
   ) throws -> PageApplier {
     if try LeftZone.noteDeletes(transaction, schema: schema) { pendingCache = nil }
     let pending = try pendingSet(transaction, state: state)
+    try endDecided(pending, transaction)
     try RememberedDeletes.noteUnsent(
       pending, after: state.acknowledged, transaction, schema: schema)
     return try PageApplier(

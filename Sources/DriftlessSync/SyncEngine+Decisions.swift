@@ -16,12 +16,15 @@ extension SyncEngine {
   ///   - store: the replica.
   ///   - author: the author of the edit in history.
   ///   - keys: what encrypted properties are opened with: a value that was sealed when it lost is kept as it came.
+  ///   - withoutLost: whether a deleted object comes back though values of it are missing: those whose files were gone when it
+  ///     was deleted, and those that were set aside and cannot be held here still. Else that is refused, with their names.
   /// - Returns: the journal's entry as it is now.
   /// - Throws: `SyncError` (`unknownElement` when there is no such conflict, `cannotUndo` when its
   ///   value cannot be put back, with the reason), `StoreError`.
   @discardableResult
   public static func undo(
-    conflict number: Int64, of store: PersistentStore, author: String? = nil, keys: KeyRing? = nil
+    conflict number: Int64, of store: PersistentStore, author: String? = nil,
+    keys: KeyRing? = nil, withoutLost: Bool = false
   ) throws -> JournalEntry {
     let entry = try journaled(number, store).entry
     guard entry.decision != entry.loser else {
@@ -38,31 +41,39 @@ extension SyncEngine {
           "Keep that: syncctl conflicts keep \(number) --store \(store.label.shellWord); after it, undo "
           + "puts the other value back all the same")
     }
-    return try decide(conflict: number, for: entry.loser, of: store, author: author, keys: keys)
+    return try decide(
+      conflict: number, for: entry.loser, of: store, author: author, keys: keys,
+      withoutLost: withoutLost)
   }
 
   /// Ends conflicts that wait for a person where somebody here has set the property since: that is a decision.
   func endDecided() throws {
     guard try store.read({ try Journal.waitingCount(on: $0.connection) }) > 0 else { return }
     try bookkeep { transaction in
-      let connection = transaction.connection
-      let state = try Self.state(on: connection, of: store)
-      let pending = try pendingSet(transaction, state: state)
-      for entry in try Journal.waiting(on: connection) {
-        guard let name = entry.property,
-          let entity = schema.entity(namedNowOrBefore: entry.entity),
-          let property = entity.property(namedNowOrBefore: name),
-          let key = try? PutBack.key(of: entry, entity, transaction),
-          let object = pending[key], let edit = object.transaction(of: property.slot),
-          edit > entry.transaction,
-          // An object that came back has all of its properties as edits, which nobody set.
-          object.whole == .none || edit != object.wholeTransaction,
-          let standing = try Self.standing(entry, schema, transaction)
-        else { continue }
-        try Journal.keep(standing, in: entry.number, on: connection)
-        try Journal.decide(
-          entry.number, entry.loser == .local ? .remote : .local, at: store.now, on: connection)
-      }
+      let state = try Self.state(on: transaction.connection, of: store)
+      try endDecided(pendingSet(transaction, state: state), transaction)
+    }
+  }
+
+  /// As above, before what is pending meets the zone or is acknowledged by it: afterwards nothing tells of an edit that came
+  /// between two steps of a sync.
+  func endDecided(_ pending: PendingSet, _ transaction: WriteTransaction) throws {
+    let connection = transaction.connection
+    guard !pending.isEmpty, try Journal.waitingCount(on: connection) > 0 else { return }
+    for entry in try Journal.waiting(on: connection) {
+      guard let name = entry.property,
+        let entity = schema.entity(namedNowOrBefore: entry.entity),
+        let property = entity.property(namedNowOrBefore: name),
+        let key = try? PutBack.key(of: entry, entity, transaction),
+        let object = pending[key], let edit = object.transaction(of: property.slot),
+        edit > entry.transaction,
+        // An object that came back has all of its properties as edits, which nobody set.
+        object.whole == .none || edit != object.wholeTransaction,
+        let standing = try Self.standing(entry, schema, transaction)
+      else { continue }
+      try Journal.keep(standing, in: entry.number, on: connection)
+      try Journal.decide(
+        entry.number, entry.loser == .local ? .remote : .local, at: store.now, on: connection)
     }
   }
 
@@ -114,7 +125,7 @@ extension SyncEngine {
   private static func standing(
     _ entry: JournalEntry, _ schema: SyncSchema, _ transaction: ReadTransaction
   ) throws -> String? {
-    guard entry.kept != nil, let name = entry.property,
+    guard entry.kept != nil, entry.kept != JournalDraft.sealedText, let name = entry.property,
       let entity = schema.entity(namedNowOrBefore: entry.entity),
       let property = entity.property(namedNowOrBefore: name),
       let key = try PutBack.key(of: entry, entity, transaction),
@@ -130,12 +141,13 @@ extension SyncEngine {
   @discardableResult
   public static func decide(
     conflict number: Int64, for side: JournalEntry.Side, of store: PersistentStore,
-    author: String? = nil, keys: KeyRing? = nil
+    author: String? = nil, keys: KeyRing? = nil, withoutLost: Bool = false
   ) throws -> JournalEntry {
     let (entry, values) = try journaled(number, store)
     let schema = SyncSchema(store.schema, keys: keys)
     do {
-      return try decide(entry, values, for: side, of: store, schema, author: author)
+      return try decide(
+        entry, values, for: side, of: store, schema, author: author, withoutLost: withoutLost)
     } catch let error as StoreError where error.code == .constraint {
       throw SyncError(
         .cannotUndo,
@@ -147,7 +159,7 @@ extension SyncEngine {
 
   private static func decide(
     _ entry: JournalEntry, _ values: Journal.Values, for side: JournalEntry.Side,
-    of store: PersistentStore, _ schema: SyncSchema, author: String?
+    of store: PersistentStore, _ schema: SyncSchema, author: String?, withoutLost: Bool
   ) throws -> JournalEntry {
     let number = entry.number
     if entry.property == nil, side == entry.loser, let row = values.row,
@@ -161,7 +173,8 @@ extension SyncEngine {
           suggestion: "Make the other one anew, with another key.")
       }
       return try store.write(TransactionInfo(author: author, kind: .local)) { transaction in
-        try PutBack(entry, entity, transaction).bringBack(row)
+        try PutBack(entry, entity, transaction, schema: schema, withoutLost: withoutLost)
+          .bringBack(row)
         try Journal.decide(number, side, at: store.now, on: transaction.connection)
         return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
       }.0
@@ -180,10 +193,12 @@ extension SyncEngine {
         let opened = SealedValue.cell(in: value).flatMap {
           opener.value(ofCell: $0, property, of: entity, identity: entry.object)
         }
-        try PutBack(entry, entity, transaction).set(opened ?? value, property, row: values.row)
+        try PutBack(entry, entity, transaction, schema: schema, withoutLost: withoutLost)
+          .set(opened ?? value, property, row: values.row)
       } else if let set {
         let (entity, property) = try property(name, of: entry, schema)
-        try PutBack(entry, entity, transaction).set(elements: set, property, row: values.row)
+        try PutBack(entry, entity, transaction, schema: schema, withoutLost: withoutLost)
+          .set(elements: set, property, row: values.row)
       } else if try isAlive(entry, schema, transaction) {
         throw SyncError(
           .cannotUndo, "On that side object \(entry.object.uuidString.lowercased()) was deleted.",

@@ -164,6 +164,7 @@ extension SyncEngine {
       try KnownReplacements.learn(info, transaction)
       return try state.save(in: transaction)
     }
+    try checkNames(of: store)
     let state = ReplicaState(
       replica: UUID(), zoneID: info.zoneID, generation: info.generation, cursor: 0,
       chain: .start(generation: info.generation), mark: nil, pushNumber: 0, acknowledged: 0,
@@ -190,6 +191,17 @@ extension SyncEngine {
     throw SyncError.alreadyEnrolled(store.label, zone: state.zone)
   }
 
+  /// Refuses a model of which nobody can tell what a log speaks of that has a former name.
+  private static func checkNames(of store: PersistentStore) throws {
+    guard let shared = store.model.sharedFormerNames.first else { return }
+    throw SyncError(
+      .sharedName,
+      "\(shared.first) and \(shared.second) of the model in \(store.label) both say that they were called "
+        + "\(shared.name) before: what a zone has under that name would be taken for either.",
+      suggestion: "Take the name away from one of them (renamingIdentifier, "
+        + "\(PropertyDescription.formerNamesKey)), and migrate the store to that model.")
+  }
+
   private static func checkIsWritable(_ store: PersistentStore) throws {
     guard store.isReadOnly else { return }
     throw SyncError(
@@ -204,7 +216,8 @@ extension SyncEngine {
   package static func checkTakesCode(_ store: PersistentStore, zone: String) throws {
     try checkIsWritable(store)
     let state = try store.read { try? ReplicaState.load(from: $0.connection) }
-    guard let state, state.zone != zone else { return }
+    guard let state else { return try checkNames(of: store) }
+    guard state.zone != zone else { return }
     throw SyncError.alreadyEnrolled(store.label, zone: state.zone)
   }
 

@@ -228,6 +228,7 @@ extension SyncEngine {
         // Nothing lies between the cursor and this change set: it need not be pulled.
         if state.cursor == before { state.move(to: reply.mark) }
       }
+      try endDecided(pending, transaction)
       try RememberedDeletes.noteUnsent(
         pending, after: state.acknowledged, transaction, schema: schema)
       let hasDeletes = pending.objects.containsState { $0.whole == .delete }

@@ -161,7 +161,8 @@ extension SyncEngine {
   ) throws {
     let entries = try FormerParking.entries(on: applier.transaction.connection)
     guard entries.contains(where: isDue) else { return }
-    var replay = try FormerReplay(applier, entries)
+    var replay = try FormerReplay(
+      applier, entries.filter { $0.parked.triedLevel != FormerParking.heldLevel })
     for entry in entries where isDue(entry) {
       trying(entry.id)
       try replay.takeIn(entry)
@@ -225,7 +226,7 @@ extension SyncEngine {
   }
 
   private func isDue(_ parked: Parking.Entry) -> Bool {
-    if parked.code == .damaged { return false }
+    if parked.code == .damaged || parked.triedLevel == FormerParking.heldLevel { return false }
     if parked.code.isWhole { return parked.triedLevel < Parking.level }
     return parked.unknown.contains { isKnown($0, of: parked) }
   }

@@ -1,5 +1,5 @@
 public import Driftless
-import DriftlessProtocol
+public import DriftlessProtocol
 import DriftlessSQLite
 public import Foundation
 
@@ -96,24 +96,28 @@ extension SyncEngine {
   ///   - store: the replica.
   ///   - number: entries after this one.
   ///   - limit: the most entries to give.
+  ///   - keys: what encrypted values are opened with that were sealed when they were settled; without, they are `"sealed"`.
   public static func conflicts(
-    of store: PersistentStore, after number: Int64 = 0, limit: Int = 10_000
+    of store: PersistentStore, after number: Int64 = 0, limit: Int = 10_000, keys: KeyRing? = nil
   ) throws -> [JournalEntry] {
     try store.read { transaction in
       guard try EngineTables.exist(on: transaction.connection) else { return [] }
-      return try Journal.entries(
+      let entries = try Journal.entries(
         after: number, limit: max(0, limit), on: transaction.connection)
+      let opener = OpenedEntries(transaction, SyncSchema(store.schema, keys: keys))
+      return try entries.map(opener.opened)
     }
   }
 
   /// Why a property of an object has the value that it has: its policy, its conflicts, who changed
   /// it last.
   ///
+  /// - Parameter keys: what encrypted values of conflicts are opened with that were sealed when they were settled.
   /// - Throws: `SyncError` (`unknownElement`) when there is no such object or property.
   public static func why(
-    of store: PersistentStore, object: UUID, property name: String
+    of store: PersistentStore, object: UUID, property name: String, keys: KeyRing? = nil
   ) throws -> PropertyExplanation {
-    let schema = SyncSchema(store.schema)
+    let schema = SyncSchema(store.schema, keys: keys)
     return try store.read { transaction in
       guard let found = try transaction.key(of: object),
         let key = try transaction.concreteKey(root: found),
@@ -146,7 +150,8 @@ extension SyncEngine {
           transaction, schema: schema, acknowledged: state.acknowledged)
         explanation.isPending = pending[key]?.transaction(of: property.slot) != nil
         explanation.conflicts = try Journal.entries(
-          object: object, property: name, on: transaction.connection)
+          object: object, property: name, on: transaction.connection
+        ).map(OpenedEntries(transaction, schema).opened)
       }
       return explanation
     }

@@ -17,6 +17,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let unsentEdits = Code(rawValue: "unsent-edits")
     /// The store's file keeps a relationship in a way that sync cannot keep alike everywhere.
     public static let unsuitableLayout = Code(rawValue: "unsuitable-layout")
+    /// Two things of the model say that they were called by one name before.
+    public static let sharedName = Code(rawValue: "shared-name")
     /// The store can only be read.
     public static let readOnlyStore = Code(rawValue: "read-only-store")
     /// The zone is of another generation than the replica's cursor: it was restored or replaced.

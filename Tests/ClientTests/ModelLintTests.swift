@@ -52,6 +52,21 @@ import Testing
     return model
   }
 
+  @Test("Two things that say that they were called by one name before are named, each pair once")
+  func sharedNames() throws {
+    let first = AttributeDescription("first", .string)
+    let second = AttributeDescription("second", .string)
+    first.renamingIdentifier = "old"
+    second.userInfo = [PropertyDescription.formerNamesKey: "older, old"]
+    let label = AttributeDescription("sticker", .string)
+    label.renamingIdentifier = "old"
+    let found = try lint([first, second], box: [label]) {
+      $0.renamingIdentifier = "Thing"
+    }
+    #expect(name(found) == ["shared-name Item.second"])
+    #expect(found.first?.reason.contains("Item.first") == true)
+  }
+
   @Test("What says that it is encrypted and is not is named")
   func encryption() throws {
     let key = AttributeDescription.encryptedKey

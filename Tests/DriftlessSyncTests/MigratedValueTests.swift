@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -62,6 +63,9 @@ struct MigratedValueTests {
     (.integer32, .integer(-5), .decimal, .decimal(-5)),
     (.double, .double(72_057_594_037_927_936), .decimal, .decimal(72_057_594_037_927_936)),
     (.double, .double(0.1), .decimal, .decimal(Decimal(string: "0.1") ?? 0)),
+    (.double, .double(-0.0), .decimal, .decimal(0)),
+    (.float, .double(-0.0), .decimal, .decimal(0)),
+    (.double, .double(.nan), .decimal, .decimal(.nan)),
     (.boolean, .bool(true), .integer16, .integer(1)),
     (.boolean, .bool(false), .double, .double(0)),
     (.string, .string("https://a.example/b"), .uri, .uri(URL(fileURLWithPath: "/"))),
@@ -102,6 +106,54 @@ struct MigratedValueTests {
       #expect(try SyncEngine.parked(of: replica.store).isEmpty, "\(replica.name)")
     }
     try await fleet.world.settle()
+  }
+
+  @Test(
+    "What was sealed before an attribute got a wider type is the same for who joins and for who migrated",
+    arguments: widenings)
+  func widenedAndSealed(
+    _ former: AttributeType, _ value: PropertyValue, _ type: AttributeType, _ wide: PropertyValue
+  ) async throws {
+    func model(_ type: AttributeType) -> ManagedObjectModel {
+      let thing = EntityDescription("Thing")
+      let attribute = AttributeDescription("value", type)
+      attribute.userInfo[AttributeDescription.encryptedKey] = "yes"
+      thing.properties = [attribute, AttributeDescription("name", .string)]
+      return ManagedObjectModel(entities: [thing])
+    }
+    var wide = wide
+    if case .string(let text) = value, let url = URL(string: text) { wide = .uri(url) }
+    var world = try await SealedWorld()
+    let ring = KeyRing()
+    let first = try await world.add(ring, model: model(former))
+    let early = try first.insert("Thing", ["value": value])
+    let edited = try first.insert("Thing", ["name": .string("first")])
+    try await first.sync()
+    // It has the cells, and no key before it has the wider type.
+    let keyless = try await world.add(nil, model: model(former))
+    try await keyless.sync()
+    try first.set(edited, ["value": value])
+    try await first.sync()
+    var replicas: [TestReplica] = []
+    for replica in [first, keyless] {
+      await replica.engine.close()
+      replica.store.close()
+      var options = SyncOptions()
+      options.keys = ring
+      replicas.append(
+        try await TestReplica(
+          replica.name, zone: world.zone, clock: world.world.clock, model: model(type),
+          options: options, enrolled: false, file: replica.store.url))
+    }
+    replicas.append(try await world.add(ring, model: model(type)))
+    for _ in 0..<2 { for replica in replicas { try await replica.sync() } }
+    for replica in replicas {
+      for id in [early, edited] {
+        #expect(try replica.value(id, "value") == wide, "\(replica.name)")
+      }
+      #expect(try SyncEngine.parked(of: replica.store).isEmpty, "\(replica.name)")
+      #expect(try SyncEngine.check(replica.store).findings == [], "\(replica.name)")
+    }
   }
 
   /// Items with tags, a box and a note; or what is left of them.

@@ -91,4 +91,18 @@ struct RenamedTwiceTests {
       #expect(try SyncEngine.parked(of: replica.store).isEmpty, "\(replica.name)")
     }
   }
+
+  @Test("A model that gives one former name to two of its things is not enrolled")
+  func sharedNames() async throws {
+    let model = model(2)
+    let other = AttributeDescription("subtitle", .string)
+    other.userInfo[PropertyDescription.formerNamesKey] = "title"
+    model.entitiesByName["Good"]?.properties += [other]
+    let world = try await World(0)
+    let error = await #expect(throws: SyncError.self) {
+      _ = try await TestReplica("r", zone: world.zone, clock: world.clock, model: model)
+    }
+    #expect(error?.code == .sharedName)
+    #expect(error?.message.contains("Good.heading and Good.subtitle") == true)
+  }
 }

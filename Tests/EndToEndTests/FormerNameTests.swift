@@ -63,6 +63,10 @@ import Testing
         == "reused-name")
     #expect(
       try migrate(to: Self.model("", "title", more: ["name"], in: world)) == "reused-name")
+    let shared = "second\" renamingIdentifier=\"title"
+    #expect(
+      try migrate(to: Self.model("title", "heading", former: "name", more: [shared], in: world))
+        == "shared-name")
     #expect(
       try migrate(to: Self.model("title", "heading", former: "name", more: ["size"], in: world))
         == "")

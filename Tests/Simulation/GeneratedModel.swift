@@ -43,14 +43,15 @@ struct GeneratedModel {
   }
 
   /// Whether some of the attributes are encrypted: in every third world.
-  var isSealed: Bool { seed % 3 == 0 }
+  var isSealed: Bool { seed % 3 == 0 || scenario.hasLostKeys }
 
   /// Encrypts some attributes, the same ones in every version, whatever they are called there.
   private func encrypt(_ entities: [EntityDescription]) {
     for entity in entities {
       for case let attribute as AttributeDescription in entity.ownProperties {
         var digest = seed &+ 0xcbf2_9ce4_8422_2325
-        let name = attribute.renamingIdentifier ?? attribute.name
+        let name =
+          Self.renamed.contains(attribute.name) ? "title" : attribute.name
         for byte in "\(entity.name).\(name)".utf8 {
           digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3
         }
@@ -78,7 +79,8 @@ struct GeneratedModel {
     var properties: [PropertyDescription] = [
       title(version), AttributeDescription("flag", .boolean),
     ]
-    for (name, type, policy) in Self.attributes where generator.chance(30) {
+    for (name, type, policy) in Self.attributes
+    where generator.chance(30) || scenario.hasHands && policy == .manual {
       let isCounter = policy == .counter
       properties.append(
         AttributeDescription(
@@ -146,10 +148,16 @@ struct GeneratedModel {
   }
 
   /// What later versions call otherwise.
-  static let renamed: Set<String> = ["title", "heading"]
+  static let renamed: Set<String> = ["title", "heading", "caption"]
 
   private func title(_ version: Int) -> AttributeDescription {
     guard version > 0, scenario.hasRenames else { return AttributeDescription("title", .string) }
+    if version > 1 {
+      let caption = AttributeDescription("caption", .string)
+      caption.renamingIdentifier = "heading"
+      caption.userInfo[PropertyDescription.formerNamesKey] = "title"
+      return caption
+    }
     let heading = AttributeDescription("heading", .string)
     heading.renamingIdentifier = "title"
     return heading

@@ -24,7 +24,11 @@ final class Host: @unchecked Sendable {
   /// Whether its engine is at work.
   var isAtWork = false
   private let world: ManualClock
-  private let options: SyncOptions
+  private var options: SyncOptions
+  /// How much faster than time the host's clock runs, in millionths, and since when.
+  private let drift: (perMillion: Int64, since: UInt64)
+  /// Conflicts that waited when a person here set their property.
+  var decided: Set<Int64> = []
   /// The entries of the log that a person accepted as set aside: their chains, by sequence number.
   var accepted: [UInt64: Set<LogChain>] = [:]
   /// Milliseconds that the host's clock is ahead.
@@ -43,9 +47,10 @@ final class Host: @unchecked Sendable {
   init(
     number: Int, name: String, file: URL, model: ManagedObjectModel, version: Int,
     server: any SyncTransport, world: ManualClock, skew: Int64,
-    options: SyncOptions = Host.options()
+    drift: Int64 = 0, options: SyncOptions = Host.options()
   ) throws {
     self.options = options
+    self.drift = (drift, world.milliseconds)
     self.number = number
     self.name = name
     self.file = file
@@ -79,13 +84,28 @@ final class Host: @unchecked Sendable {
   }
 
   private func setClock() {
+    let drift = drift
+    // Both clocks of a host hang on what drives them.
+    let running: @Sendable () -> Int64 = { [world] in
+      let passed = Int64(world.milliseconds) - Int64(drift.since)
+      return Int64(world.milliseconds) + passed * drift.perMillion / 1_000_000
+    }
     store.setClock(
-      { [world, weak self] in
+      { [weak self] in
         let skew = self?.skew.withLock { $0 } ?? 0
-        return Date(timeIntervalSince1970: Double(Int64(world.milliseconds) + skew) / 1000)
+        return Date(timeIntervalSince1970: Double(running() + skew) / 1000)
       },
       // Nobody sets the clock that counts from the start of the host.
-      sinceBoot: { [world] in Int64(world.milliseconds) })
+      sinceBoot: { running() })
+  }
+
+  /// Whether the host has the key of encrypted attributes.
+  var hasKey: Bool { options.keys != nil }
+
+  /// The host's key file goes, or comes back.
+  func setKey(_ isThere: Bool) async {
+    options.keys = isThere ? try? KeyRing(text: Self.keys) : nil
+    await restart()
   }
 
   /// What all hosts have to seal with.
@@ -216,6 +236,19 @@ final class Host: @unchecked Sendable {
         return Set(
           try pending.objects.filter { $0.value.whole == .insert }
             .map { try transaction.identity(of: $0.key) })
+      }
+    }
+  }
+  /// The first transaction of what the zone has not acknowledged; nil where there is none.
+  var firstPending: Int64? {
+    get throws {
+      try store.read { transaction -> Int64? in
+        guard let state = try ReplicaState.load(from: transaction.connection) else { return nil }
+        let pending = try PendingLoader.load(
+          transaction, schema: SyncSchema(store.schema), acknowledged: state.acknowledged)
+        return pending.objects.flatMap { entry in
+          [entry.value.wholeTransaction] + entry.value.edits.map { $0.transaction }
+        }.filter { $0 > 0 }.min()
       }
     }
   }

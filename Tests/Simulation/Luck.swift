@@ -111,6 +111,59 @@ extension Simulation {
     try server.renew(.replace)
   }
 
+  /// What a host has not sent goes; what it said of it is in its journal.
+  func giveUp(_ host: Host) async throws {
+    guard try host.isEnrolled else { return }
+    try readJournals()
+    try host.look()
+    let before = Set(host.image.things.keys)
+    let unsent = try host.unsent
+    let first = try host.firstPending
+    tell("\(host.name) gives up what it has not sent")
+    host.network.faults = scenario.faults
+    do {
+      _ = try await host.engine.giveUpUnsent()
+    } catch { judge(error, of: host) }
+    try host.look()
+    try readJournals()
+    guard let first else { return }
+    ledger.excuse(
+      host: host.number, after: first - 1,
+      objects: unsent.union(before.symmetricDifference(host.image.things.keys)))
+  }
+
+  /// A person sets a property whose conflict waits: that is a decision.
+  func setByHand(_ host: Host, _ dice: UInt64) throws {
+    try host.look()
+    let waiting = try host.conflicts.filter {
+      $0.isWaiting && host.image.things[$0.object] != nil
+    }
+    guard !waiting.isEmpty else { return }
+    let entry = waiting[Int(dice % UInt64(waiting.count))]
+    let object = entry.object
+    guard let property = entry.property else { return }
+    try save(host, dice) { saves, context, _ in
+      let known = try context.object(withIdentity: object)
+      known?[property] = "by hand \(dice)"
+      saves.told.append("sets \(self.name(object)).\(property) by hand, which waited")
+    }
+    try host.look()
+    guard host.image.value(object, property) == "\"by hand \(dice)\"" else { return }
+    host.decided.formUnion(
+      waiting.filter { $0.object == object && $0.property == property }.map(\.number))
+  }
+
+  func checkHands() throws {
+    for host in hosts {
+      for entry in try host.conflicts where entry.isWaiting && host.decided.contains(entry.number) {
+        fail(
+          "hands",
+          "\(host.name)'s conflict \(entry.number) about \(name(entry.object)) waits, and was set by hand"
+        )
+      }
+    }
+  }
+
   func readJournals() throws {
     for host in hosts { ledger.read(try host.conflicts, host: host.name, given) }
   }

@@ -14,6 +14,7 @@ extension Simulation {
       // A zone that could not be read anew is tried again after minutes, or by another program.
       if scenario.hasMigrations { await host.restart() }
       try await enroll(host)
+      if !host.hasKey { await host.setKey(true) }
       host.network.isCut = false
       host.network.isDeaf = false
       host.network.faults = .none
@@ -68,6 +69,7 @@ extension Simulation {
       }
       if status.quarantined > 0 { fail("status", "\(host.name) has \(status.quarantined) refused") }
     }
+    try checkHands()
     try compare()
     guard failures.isEmpty else { return }
     for host in hosts {

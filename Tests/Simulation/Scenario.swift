@@ -22,6 +22,8 @@ struct Scenario: Hashable, Sendable {
   var hasModelVersions = false
   /// Whether that version has other names for a property and an entity.
   var hasRenames = false
+  /// A third version, which renames the property once more and lists its first name.
+  var renamesTwice = false
   /// Programs get later versions of the model at any moment, which have other defaults, lack an attribute or have it again;
   /// where all is well, all get the newest that there is.
   var hasMigrations = false
@@ -71,6 +73,14 @@ struct Scenario: Hashable, Sendable {
   var hasClones = false
   /// Steps of clocks up to so many milliseconds; 0 for clocks that go nearly right.
   var clockSteps: Int64 = 0
+  /// How much faster or slower than time each host's clock runs at most, in millionths.
+  var clockDrift: Int64 = 0
+  /// Hosts give up what they have not sent, and take the zone's state.
+  var hasGivenUp = false
+  /// People set what waits for a person, whatever way, also while a sync is under way.
+  var hasHands = false
+  /// Hosts have no key for a while, until all is well.
+  var hasLostKeys = false
   var hasServerRestores = false
   /// The server adds up its log, and new replicas come.
   var hasJoins = false
@@ -172,6 +182,10 @@ struct Scenario: Hashable, Sendable {
     add(.lose, 8, when: hasServerRestores && (hasTakenKeys || hasAccepts && hasNarrowModels))
     add(.part, 6, when: (hasMoves || hasOwnRules) && (hasClones || hasStoreRestores))
     add(.accept, 4, when: hasAccepts)
+    add(.giveUp, 3, when: hasGivenUp)
+    add(.hand, 6, when: hasHands)
+    add(.loseKey, 4, when: hasLostKeys)
+    add(.findKey, 3, when: hasLostKeys)
     return weights
   }
 }

@@ -56,6 +56,16 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasGivenIdentities = true
       $0.hasZoneRenewals = true
     },
+    make("given up") {
+      $0.hasGivenUp = true
+      $0.hasGivenIdentities = true
+    },
+    make("lost and found keys") { $0.hasLostKeys = true },
+    make("renamed twice") {
+      $0.hasModelVersions = true
+      $0.hasRenames = true
+      $0.renamesTwice = true
+    },
     make("migrations") { $0.hasMigrations = true },
     make("migrations of restored stores") {
       $0.hasMigrations = true
@@ -108,6 +118,15 @@ extension Scenario: CustomTestStringConvertible {
     make("counter bounds") { $0.hasCounterBounds = true },
     make("two callers") { $0.hasTwoCallers = true },
     make("clocks") { $0.clockSteps = 1_600_000_000_000 },
+    make("drifting clocks") {
+      $0.server = .sqlite
+      $0.clockDrift = 50_000
+    },
+    make("hands") {
+      $0.hasHands = true
+      $0.objectsMax = 8
+      $0.hasRepeatedValues = true
+    },
     make("server clocks") {
       $0.server = .sqlite
       $0.serverClockSteps = 200_000_000_000

@@ -54,7 +54,9 @@ final class Simulation: @unchecked Sendable {
     generated = GeneratedModel(scenario: scenario, seed: seed)
     let versions =
       scenario.hasMigrations
-      ? GeneratedModel.migrations : scenario.hasModelVersions || scenario.hasNarrowModels ? 2 : 1
+      ? GeneratedModel.migrations
+      : scenario.renamesTwice
+        ? 3 : scenario.hasModelVersions || scenario.hasNarrowModels ? 2 : 1
     models = (0..<versions).map(generated.version)
     for model in models { try model.freeze() }
     traits = models.map(Traits.init)
@@ -146,7 +148,9 @@ final class Simulation: @unchecked Sendable {
       number: number, name: name ?? "r\(number)",
       file: folder.file("\(name ?? "r\(number)").sqlite"),
       model: models[version], version: version, server: way ?? server, world: clock,
-      skew: Int64(number) * 137, options: Host.options(scenario))
+      skew: Int64(number) * 137, drift: Int64(number % 3 - 1) * scenario.clockDrift,
+      options: Host.options(scenario))
+    if scenario.clockDrift > 0 { hasPlainTimes = false }
     if scenario.hasDamagedEntries, way == nil { host.network.damaged = UInt8(number % 3) }
     try await host.enroll(server)
     hosts.append(host)
@@ -231,6 +235,11 @@ final class Simulation: @unchecked Sendable {
     case .lose: try await lose(host, step.dice)
     case .part: try await part(host, step.dice)
     case .accept: try accept(host, step.dice)
+    case .giveUp: try await giveUp(host)
+    case .hand: try setByHand(host, step.dice)
+    case .loseKey, .findKey:
+      tell("\(host.name) \(step.kind == .loseKey ? "loses" : "finds") its key")
+      await host.setKey(step.kind == .findKey)
     case .settle: try await settle(step)
     }
   }

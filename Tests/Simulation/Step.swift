@@ -15,6 +15,10 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case take
     /// A person accepts what is set aside of the log.
     case accept
+    /// A person gives up what the host has not sent.
+    case giveUp
+    /// A person sets a property with a conflict that waits.
+    case hand
     // What the engine is told to do.
     case sync, push, pull
     /// Two callers of one engine, whose replies come late.
@@ -40,6 +44,8 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     /// A copy of the file sends what was unsent when it was made, while its original goes on with the same; or the file is
     /// put back to a copy after it was sent.
     case part
+    /// The host's key file is gone, or is there again.
+    case loseKey, findKey
     // What happens to the server.
     case backupServer, restoreServer, renewZone
     /// The server is put back to what it was before a host sent a key, which another one takes then.

@@ -93,7 +93,7 @@ extension Simulation {
 
   /// Where a host has values set aside that its model has no room for.
   func hidden(_ host: Host) throws -> Set<Ledger.Place> {
-    guard scenario.hasNarrowModels else { return [] }
+    guard scenario.hasNarrowModels || scenario.hasLostKeys else { return [] }
     return Set(
       try SyncEngine.parked(of: host.store).compactMap { entry in
         guard let object = entry.object, let property = entry.property else { return nil }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Driftless
+import DriftlessProtocol
 import DriftlessSync
 import Foundation
 import SyncDaemon
@@ -34,7 +35,8 @@ struct ConflictsListCommand: ControlCommand {
 
   func perform() throws {
     let store = try target.open(reading: true)
-    let (entries, hasMore) = try entries(of: store)
+    let (entries, hasMore) = try entries(
+      of: store, keys: try? KeySource.of(store: target.url)?.read())
     let labels = ObjectLabels(store)
     try output.put(
       ["conflicts": entries.map(ConflictReport.init)],
@@ -46,10 +48,12 @@ struct ConflictsListCommand: ControlCommand {
   }
 
   /// Those that are asked for, and whether there are more of them.
-  func entries(of store: PersistentStore) throws -> ([JournalEntry], hasMore: Bool) {
+  func entries(
+    of store: PersistentStore, keys: KeyRing? = nil
+  ) throws -> ([JournalEntry], hasMore: Bool) {
     var (found, last) = ([JournalEntry](), after)
     while found.count <= limit {
-      let page = try SyncEngine.conflicts(of: store, after: last, limit: Self.pageCount)
+      let page = try SyncEngine.conflicts(of: store, after: last, limit: Self.pageCount, keys: keys)
       guard let end = page.last else { return (found, false) }
       found += page.filter { !waiting || $0.isWaiting }
       last = end.number
@@ -65,7 +69,8 @@ struct ConflictsUndoCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "undo", abstract: "Put the value that lost a conflict back, as an edit of now.",
     discussion: """
-      The next sync sends it. A deleted object comes back with it.
+      The next sync sends it. A deleted object comes back with it. Where values of that are lost, or set aside still, \
+      the command says so, and --without-lost brings it back without them.
 
       Example: syncctl conflicts undo --store shop.sqlite 12
       """)
@@ -73,13 +78,18 @@ struct ConflictsUndoCommand: ControlCommand {
   @OptionGroup var target: StoreArguments
   @Argument(help: "The conflict's number, as the list shows it.")
   var number: Int64
+  @Flag(
+    name: .long,
+    help: "Bring a deleted object back though values of it are lost with their files, or set aside."
+  )
+  var withoutLost = false
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
     let store = try target.open()
     let keys = try? KeySource.of(store: target.url)?.read()
     let entry = try SyncEngine.undo(
-      conflict: number, of: store, author: NSUserName(), keys: keys)
+      conflict: number, of: store, author: NSUserName(), keys: keys, withoutLost: withoutLost)
     await DaemonClient.wake(store: target.url)
     try output.put(
       ConflictReport(entry: entry), lines: ConflictText.lines(entry, ObjectLabels(store)))

@@ -130,6 +130,14 @@ struct MigrateCommand: ControlCommand {
   private func check(
     _ destination: ManagedObjectModel, after present: ManagedObjectModel
   ) throws {
+    if let shared = destination.sharedFormerNames.first {
+      throw Failure(
+        .badData, code: "shared-name",
+        "\(shared.first) and \(shared.second) both say that they were called \(shared.name) before: what the zone has "
+          + "under that name would be taken for either.",
+        suggestion: "take the name away from one of them (renamingIdentifier, "
+          + "\(PropertyDescription.formerNamesKey)): the store syncs with them")
+    }
     try checkReused(destination, present)
     try checkForgotten(destination, present)
   }

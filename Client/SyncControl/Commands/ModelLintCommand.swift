@@ -16,6 +16,7 @@ struct ModelLintCommand: ControlCommand {
       misspelt-word     an element, an attribute or a flag that is near a known one: the file is refused
       missing-inverse   a relationship without inverse
       optional-key      an optional property in a uniqueness constraint
+      shared-name       two things of one kind that say that they were called by one name before
       twofold-order     a many-to-many relationship that is ordered at both ends
       unfit-encryption  what says that it is encrypted, and is not
       unfit-policy      a policy that cannot do its work on the type

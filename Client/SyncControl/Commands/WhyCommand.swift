@@ -18,7 +18,8 @@ struct WhyCommand: ControlCommand {
     let store = try target.open(reading: true)
     let element = try ElementPath(element, model: store.model)
     let explanation = try SyncEngine.why(
-      of: store, object: element.identity, property: element.property)
+      of: store, object: element.identity, property: element.property,
+      keys: try? KeySource.of(store: target.url)?.read())
     let status = try SyncEngine.status(of: store)
     try output.put(
       Report(explanation: explanation, isEnrolled: status.isEnrolled),

@@ -13,6 +13,7 @@ struct ModelLint: Encodable {
       case misspeltWord = "misspelt-word"
       case missingInverse = "missing-inverse"
       case optionalKey = "optional-key"
+      case sharedName = "shared-name"
       case twofoldOrder = "twofold-order"
       case unfitEncryption = "unfit-encryption"
       case unfitPolicy = "unfit-policy"
@@ -60,6 +61,13 @@ struct ModelLint: Encodable {
   /// - Parameter model: Frozen.
   init(_ model: ManagedObjectModel) {
     self.init(model.unknownWords)
+    for shared in model.sharedFormerNames {
+      add(
+        .sharedName, shared.second,
+        "says that it was called \(shared.name) before, and so does \(shared.first): in a zone's log nobody can tell "
+          + "which of them is meant",
+        "Take the name away from one of them.")
+    }
     for entity in model.entities.sorted(by: { $0.name < $1.name }) {
       look(at: entity)
       for property in entity.ownProperties.sorted(by: { $0.name < $1.name }) {

@@ -144,8 +144,13 @@ struct MigrationCopy {
   ) -> String {
     let isExternal = step.kind == .externalData
     let value = Self.literal(slot.defaultValue, isExternal: isExternal)
-    guard let (slotBefore, place) = former, case .attribute = slotBefore.kind else { return value }
+    guard let (slotBefore, place) = former, case .attribute(_, let type) = slotBefore.kind else {
+      return value
+    }
     var column = "\"\(source.columns[place.column].name)\""
+    if step.kind == .decimal, type == .double || type == .float {
+      column = ExactDouble.decimal(of: column)
+    }
     switch (old.holdsExternalData(slotBefore.index, of: match.source), isExternal) {
     case (true, false): column = "\(ExternalData.readFunction)(\(column))"
     case (false, true):

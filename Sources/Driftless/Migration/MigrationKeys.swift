@@ -96,6 +96,7 @@ struct MigrationKeys {
         return slot.isToMany ? .null : slot.defaultValue
       }
       let value = value(values[former.index])
+      if MissingValue.isOne(value) { return value }
       guard case .attribute(_, let type) = slot.kind else { return value }
       return CompiledValueReader.fit(value, type) ?? slot.defaultValue
     }

@@ -33,3 +33,42 @@ extension EntityDescription {
     PropertyDescription.formerNames(before: name, renamingIdentifier, userInfo)
   }
 }
+
+extension ManagedObjectModel {
+  /// Two entities, or two properties of one entity, that both say that they were called by one name before. Nobody can tell of
+  /// which of them a log speaks that has the name.
+  package struct SharedFormerName: Hashable {
+    /// As `Entity` or `Entity.property`.
+    package let first: String
+    package let second: String
+    /// What both were called.
+    package let name: String
+  }
+
+  /// What the model gives to two as a former name, by the names of now.
+  package var sharedFormerNames: [SharedFormerName] {
+    var found: [SharedFormerName] = []
+    func look(_ things: [(label: String, former: [String])]) {
+      var owners: [String: String] = [:]
+      for thing in things.sorted(by: { $0.label < $1.label }) {
+        for name in thing.former {
+          guard let owner = owners[name] else {
+            owners[name] = thing.label
+            continue
+          }
+          let shared = SharedFormerName(first: owner, second: thing.label, name: name)
+          // An heir has what its parent has.
+          if !found.contains(shared) { found.append(shared) }
+        }
+      }
+    }
+    look(entities.map { ($0.name, $0.formerNames) })
+    for entity in entities.sorted(by: { $0.name < $1.name }) {
+      look(
+        entity.propertiesByName.values.map {
+          ("\($0.entity?.name ?? entity.name).\($0.name)", $0.formerNames)
+        })
+    }
+    return found
+  }
+}

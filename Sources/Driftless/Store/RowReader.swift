@@ -194,6 +194,16 @@ enum ExactDouble {
   }
 }
 
+extension ExactDouble {
+  /// SQL for a decimal of what a column has as a double: of the two that are bytes there is zero, and what is no number.
+  static func decimal(of column: String) -> String {
+    """
+    CASE WHEN typeof(\(column)) <> 'blob' THEN \(column) WHEN \(column) = x'0000000000000080' THEN 0
+    ELSE x'4E614E' END
+    """
+  }
+}
+
 /// Decimals on disk: a REAL, as Core Data writes it, where that names the same number; else its text in a BLOB, which
 /// no column affinity changes.
 enum DecimalStorage {

@@ -11,6 +11,9 @@ struct JournalDraft {
     self.transaction = transaction
   }
 
+  /// What the journal says of a value that does not open here.
+  static let sealedText = #""sealed""#
+
   /// Whether the journal has conflicts that wait for a person; asked when an object is deleted.
   private var hasWaiting: Bool?
 
@@ -165,13 +168,35 @@ struct JournalDraft {
   private func whole(
     _ row: [PropertyValue]?, _ entity: SyncSchema.Entity, _ key: ObjectKey
   ) throws -> [PropertyValue]? {
-    guard let row else { return nil }
+    guard var row else { return nil }
+    try markMissing(in: &row, entity, key)
     return try row
       + entity.places.map { place -> PropertyValue in
         let own = try transaction.place(of: key, in: place.relationship)
         if let own { return .integer(own) }
         return try BaseValues.value(of: key, place.name, on: transaction.connection) ?? .null
       }
+  }
+
+  /// What stands in for a value that is set aside, and the null in place of one whose file is gone, are no values of the object:
+  /// who brings it back would make edits of them.
+  private func markMissing(
+    in row: inout [PropertyValue], _ entity: SyncSchema.Entity, _ key: ObjectKey
+  ) throws {
+    let parked = try ParkedValues(transaction.connection)
+    let lost =
+      transaction.schema.mayHaveExternalData
+      ? try transaction.knownOwnRow(key)?.lost ?? PropertyMask() : PropertyMask()
+    guard parked.mayHaveAny || !lost.isEmpty else { return }
+    for property in entity.properties where row.indices.contains(property.slot) {
+      let slot = property.slot
+      guard let standIn = property.standIn else { continue }
+      if row[slot].isNull, lost.contains(slot) {
+        row[slot] = MissingValue.lost
+      } else if row[slot] == standIn.value, let value = try parked.value(of: key, property.name) {
+        row[slot] = MissingValue.setAside(value)
+      }
+    }
   }
 
   /// Adds an entry that was made elsewhere.
@@ -199,7 +224,7 @@ struct JournalDraft {
   }
 
   private func text(_ value: PropertyValue) throws -> String {
-    if SealedValue.cell(in: value) != nil { return #""sealed""# }
+    if SealedValue.cell(in: value) != nil { return Self.sealedText }
     var json = JSONText()
     try json.value(value) { key, json in json.uuid(try transaction.identity(of: key)) }
     return String(decoding: json.bytes, as: UTF8.self)

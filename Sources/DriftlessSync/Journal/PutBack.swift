@@ -7,12 +7,20 @@ struct PutBack {
   private let entry: JournalEntry
   private let entity: SyncSchema.Entity
   private let transaction: WriteTransaction
-  private var schema: SyncSchema { SyncSchema(transaction.schema) }
+  private let schema: SyncSchema
+  /// Whether an object comes back though some of its values are lost or set aside.
+  private let withoutLost: Bool
 
-  init(_ entry: JournalEntry, _ entity: SyncSchema.Entity, _ transaction: WriteTransaction) {
+  /// - Parameter schema: With the keys that encrypted values are opened with.
+  init(
+    _ entry: JournalEntry, _ entity: SyncSchema.Entity, _ transaction: WriteTransaction,
+    schema: SyncSchema, withoutLost: Bool
+  ) {
     self.entry = entry
     self.entity = entity
     self.transaction = transaction
+    self.schema = schema
+    self.withoutLost = withoutLost
   }
 
   private var name: String { "object \(entry.object.uuidString.lowercased())" }
@@ -45,6 +53,11 @@ struct PutBack {
       throw SyncError(
         .cannotUndo, "The value of \(property.name) on that side is sealed, and did not open here.",
         suggestion: "Give this replica the key first (syncctl key use), or set the value by hand.")
+    }
+    if !value.isNull, let refusal = property.standIn?.refusal(of: value) {
+      throw SyncError(
+        .cannotUndo, "The model here does not hold that value of \(property.name): \(refusal)",
+        suggestion: "Give the store a model that does (syncctl migrate), then undo it.")
     }
     if case .reference(let target) = value, try transaction.concreteKey(root: target) == nil {
       throw SyncError(
@@ -233,10 +246,45 @@ struct PutBack {
     }
   }
 
+  /// The values that the object comes back with: what was set aside where it can be held by now.
+  ///
+  /// - Throws: `SyncError` (`cannotUndo`) where a value is missing, unless that is said to be right.
+  private func held(_ row: [PropertyValue]) throws -> [PropertyValue] {
+    var values = row
+    var missing: [String] = []
+    for property in entity.properties
+    where row.indices.contains(property.slot) && MissingValue.isOne(row[property.slot]) {
+      values[property.slot] = property.standIn?.value ?? .null
+      guard var kept = try MissingValue.kept(in: row[property.slot]) else {
+        missing.append("\(property.name) (its file was gone)")
+        continue
+      }
+      if let cell = SealedValue.cell(in: kept) {
+        kept =
+          CellOpener(transaction, schema: schema)
+          .value(ofCell: cell, property, of: entity, identity: entry.object) ?? kept
+      }
+      kept = Widening.widened(kept, property.kind)
+      if let refusal = property.standIn?.refusal(of: kept) {
+        missing.append("\(property.name) (\(refusal))")
+      } else {
+        values[property.slot] = kept
+      }
+    }
+    guard missing.isEmpty || withoutLost else {
+      throw SyncError(
+        .cannotUndo,
+        "The \(name) had values that are not here: \(missing.joined(separator: ", ")).",
+        suggestion: "Where they were set aside, give the store the key or the model first. To "
+          + "bring it back without them: syncctl conflicts undo \(entry.number) --without-lost")
+    }
+    return values
+  }
+
   /// A reference to what is deleted by now is null, and so is one to what has another partner by now.
   private func insert(_ key: Int64, _ row: [PropertyValue]) throws {
     let slots = entity.description.layout.slots
-    var values = Array(row.prefix(slots.count))
+    var values = try held(Array(row.prefix(slots.count)))
     var partners: [(RelationshipDescription, ObjectKey)] = []
     for (slot, layout) in slots.enumerated() {
       guard let relationship = layout.relationship, !relationship.isToMany else { continue }

@@ -10,6 +10,10 @@ enum FormerParking {
   /// What `syncctl parked` calls them.
   static let code = "former-log"
   private static let isGone = "The log that it came from is gone."
+  private static let isReplaced =
+    "The zone was replaced on purpose since: import what the store held, sync, and only then give it a model that knows this; syncctl parked retry takes it in."
+  /// In place of a level that was tried: nothing but a person's word has it taken in, since its zone was replaced on purpose.
+  static let heldLevel = Int64(Int32.max)
 
   struct Entry {
     var id: Int64
@@ -19,7 +23,16 @@ enum FormerParking {
     /// knew.
     var objects: [UUID?]
 
-    var reason: String { "\(parked.reason) \(FormerParking.isGone)" }
+    var reason: String {
+      let isHeld = parked.triedLevel == FormerParking.heldLevel
+      return "\(parked.reason) \(isHeld ? FormerParking.isReplaced : FormerParking.isGone)"
+    }
+  }
+
+  /// Nobody wants the state of before any more: what is kept waits for a person's word, as all that the store held does.
+  static func hold(on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "UPDATE ZDL_PARKED_FORMER SET tried_level = ?", [.integer(heldLevel)])
   }
 
   /// The log is gone above a place: keeps what was parked of it, while the objects still have their numbers.

@@ -99,6 +99,7 @@ struct PropertyReader {
   /// The value of an attribute.
   func value(_ row: Int) -> PropertyValue {
     let value = column.value(at: row)
+    if column.isSealed { return Widening.widened(value, property.kind) }
     return widening?.value(value) ?? value
   }
 
@@ -107,10 +108,11 @@ struct PropertyReader {
     _ rows: some Sequence<Int>, into first: UnsafeMutablePointer<PropertyValue>, stride: Int
   ) {
     column.read(rows, into: first, stride: stride)
-    guard let widening else { return }
+    guard widening != nil || column.isSealed else { return }
     var place = first
     for _ in rows {
-      place.pointee = widening.value(place.pointee)
+      place.pointee =
+        widening?.value(place.pointee) ?? Widening.widened(place.pointee, property.kind)
       place += stride
     }
   }

@@ -20,6 +20,22 @@ struct Widening {
     }
   }
 
+  /// A value that was sealed says by itself what it is: of a type of before, it becomes what the attribute has by now.
+  static func widened(
+    _ value: PropertyValue, _ kind: SyncSchema.Property.Kind
+  ) -> PropertyValue {
+    let values: Column.Values? =
+      switch value {
+      case .integer: .integers([])
+      case .double: .doubles([])
+      case .bool: .booleans([])
+      case .string: .strings(ByteRows())
+      case .uri: .uris(ByteRows())
+      default: nil
+      }
+    return values.flatMap { Widening($0, kind) }?.value(value) ?? value
+  }
+
   func value(_ value: PropertyValue) -> PropertyValue {
     switch (value, type) {
     case (.bool(let value), _): self.value(.integer(value ? 1 : 0))
@@ -28,8 +44,10 @@ struct Widening {
     case (.integer(let number), .decimal): .decimal(Decimal(number))
     case (.double(let number), .decimal):
       // A whole number is one in the store's column too.
-      (Int64(exactly: number).map { Decimal($0) } ?? Decimal(wholeText: "\(number)"))
-        .map { .decimal($0) } ?? .null
+      number.isNaN
+        ? .decimal(.nan)
+        : (Int64(exactly: number).map { Decimal($0) } ?? Decimal(wholeText: "\(number)"))
+          .map { .decimal($0) } ?? .null
     case (.string(let text), .uri): URL(string: text).map { .uri($0) } ?? value
     case (.uri(let url), .string): .string(url.absoluteString)
     default: value

@@ -66,11 +66,11 @@ struct GivenUpEdits {
   }
 
   /// Values of the zone's that this model cannot hold, in a store that takes the state of a zone which was replaced: an export
-  /// has what stands in for them.
+  /// leaves them out, so that what stands in for them is nobody's edit.
   static func keepParked(
     asOf export: URL?, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
-    let file = export.map { "what stood in for it is in \($0.path)" } ?? "it is kept nowhere else"
+    let file = export.map { "\($0.path) leaves it out" } ?? "it is kept nowhere else"
     var journal = JournalDraft(transaction)
     for value in try ParkedValues.rows(on: transaction.connection) {
       guard let entity = schema.entity(numbered: value.key.entity),

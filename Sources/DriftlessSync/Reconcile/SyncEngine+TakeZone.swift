@@ -82,6 +82,11 @@ extension SyncEngine {
         transaction, schema: schema, acknowledged: state.acknowledged)
       try GivenUpEdits.keep(pending, asOf: export, transaction, schema: schema)
       try GivenUpEdits.keepParked(asOf: export, transaction, schema: schema)
+      // Of a log that goes on, what is parked comes again.
+      if state.generation != info.generation || cause != .asked {
+        try FormerParking.keep(transaction)
+      }
+      try FormerParking.hold(on: connection)
       var count = 0
       for entity in schema.entities {
         var keys: [ObjectKey] = []
@@ -99,7 +104,7 @@ extension SyncEngine {
       try Self.forgetLog(&state, info.generation, head: info.head, transaction)
       try EngineTables.forgetPending(on: connection)
       try UnsentSince.forget(transaction)
-      try EngineTables.forgetParked(on: connection)
+      try ParkedValues.removeAll(on: connection)
       try FormerLog.forget(transaction)
       try Graves.dropAll(on: connection)
       state.acknowledged = try transaction.maximumTransactionNumber()

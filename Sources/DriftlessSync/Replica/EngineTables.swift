@@ -166,12 +166,6 @@ enum EngineTables {
     try Unions.confirmAll(on: connection)
   }
 
-  /// Forgets what is set aside and is in no log that comes again: it stands in for nothing any more.
-  static func forgetParked(on connection: SQLiteConnection) throws {
-    try ParkedValues.removeAll(on: connection)
-    try FormerParking.removeAll(on: connection)
-  }
-
   /// Forgets notes that the zone need not have: those of tables in which a check found damage.
   static func forgetDamagedNotes(_ findings: [StoreCheck.Finding], in transaction: WriteTransaction)
     throws

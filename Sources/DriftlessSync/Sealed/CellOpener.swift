@@ -96,7 +96,7 @@ struct CellOpener {
   ) -> PropertyValue? {
     guard let cell = SealedCell(bytes), keys?.has(cell.key) == true else { return nil }
     return open(cell, places(entity.name, property.name), of: identity)
-      .flatMap { PlainValue.value($0) }
+      .flatMap { PlainValue.value($0) }.map { Widening.widened($0, property.kind) }
   }
 
   /// A value as a column says it.
