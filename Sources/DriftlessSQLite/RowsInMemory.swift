@@ -38,6 +38,18 @@ extension SQLiteConnection {
     defer { rowsInMemory.pointee = nil }
     try statement.run()
   }
+
+  /// Calls `body` with each row of a statement that reads `driftless_rows`.
+  package func forEachRow(
+    of statement: SQLiteStatement, reading rows: RowsInMemory, _ body: () throws -> Void
+  ) throws {
+    rowsInMemory.pointee = rows
+    defer {
+      statement.reset()
+      rowsInMemory.pointee = nil
+    }
+    while try statement.step() { try body() }
+  }
 }
 
 /// The virtual table, in SQLite's terms: an eponymous one, which no statement creates.

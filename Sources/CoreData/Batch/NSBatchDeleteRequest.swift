@@ -10,6 +10,14 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest {
   /// What the result tells.
   open var resultType = NSBatchDeleteRequestResultType.resultTypeStatusOnly
 
+  /// Deletes what the request finds, as below: an `NSFetchRequest(entityName:)` without a type is one of these.
+  public init(fetchRequest fetch: NSFetchRequest<any NSFetchRequestResult>) {
+    fetchRequest = NSFetchRequest()
+    objectIDs = nil
+    super.init()
+    fetchRequest.take(fetch)
+  }
+
   /// Deletes what the request finds: its predicate, limit, offset and sort descriptors count.
   public init<T>(fetchRequest fetch: NSFetchRequest<T>) {
     fetchRequest = NSFetchRequest()

@@ -71,6 +71,9 @@ private func described(_ error: NSError, in context: NSManagedObjectContext?) ->
   {
     userInfo[NSValidationObjectErrorKey] = object
   }
+  if let value = userInfo[NSValidationValueErrorKey] {
+    userInfo[NSValidationValueErrorKey] = foundationValue(value)
+  }
   if let details = userInfo[NSDetailedErrorsKey] as? [NSError] {
     userInfo[NSDetailedErrorsKey] = details.map { described($0, in: context) }
   }

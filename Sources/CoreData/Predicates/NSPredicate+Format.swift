@@ -11,6 +11,9 @@ extension NSPredicate: NSPredicateMaking {}
 extension NSPredicateMaking {
   /// A predicate in words, with arguments for `%@`, `%K`, `%d`, `%ld`, `%f` and the like, in their order.
   ///
+  /// It is evaluated on objects, on dictionaries, and on values and lists of them, which are `SELF`. Data of another type than
+  /// it asks for do not satisfy it.
+  ///
   /// A string that does not parse, or arguments that do not fit it, make the fetch that uses the predicate throw; evaluating
   /// it is a precondition failure. So is making a subclass by a format.
   public init(format predicateFormat: String, _ args: Any?...) {
@@ -129,8 +132,11 @@ enum PredicateTrees {
         case let values as NSDictionary:
           let named = values.reduce(into: [String: Any]()) { $0["\($1.key)"] = $1.value }
           return try predicate.evaluate(NamedValues(values: named))
-        default: return try predicate.evaluate(NothingNamed())
+        default: return try predicate.evaluate(OneValue(object))
         }
+      } catch let error as FetchError where error.isOfOtherType {
+        // Data of another type than the predicate asks for satisfy nothing.
+        return false
       } catch {
         preconditionFailure("\(error)")
       }
@@ -138,11 +144,48 @@ enum PredicateTrees {
   }
 }
 
-/// Of any other object no property is read: a predicate about constants alone needs none.
-private struct NothingNamed: PropertySource {
+extension FetchError {
+  fileprivate var isOfOtherType: Bool { [.typeMismatch, .toManyNotAllowed].contains(code) }
+}
+
+/// A value, or a list of values, objects and dictionaries, that is `SELF` itself. It has no property but a length.
+struct OneValue: PropertySource {
+  let predicateSelf: PredicateValue?
+
+  init(_ value: Any?) {
+    predicateSelf =
+      Self.elements(of: value).map { .objects($0.map(Self.source)) }
+      ?? .scalar(propertyValue(value) ?? .null)
+  }
+
   var predicateObjectKey: ObjectKey? { nil }
 
-  func predicateValue(forKey key: String) -> PredicateValue? { nil }
+  func predicateValue(forKey key: String) -> PredicateValue? {
+    guard key == "length", case .scalar(let value)? = predicateSelf else { return nil }
+    // No value of another type has one, and satisfies nothing by it.
+    return .scalar(value.length.map { .integer($0) } ?? .null)
+  }
+
+  private static func elements(of value: Any?) -> [Any?]? {
+    switch value {
+    case let array as NSArray: array.map { $0 }
+    case let set as NSSet: set.allObjects
+    case let set as NSOrderedSet: set.array
+    case let array as [Any?]: array
+    case let set as Set<AnyHashable>: set.map(\.base)
+    default: nil
+    }
+  }
+
+  private static func source(_ element: Any?) -> any PropertySource {
+    switch element {
+    case let object as ManagedObject: object
+    case let values as [String: Any]: NamedValues(values: values)
+    case let values as NSDictionary:
+      NamedValues(values: values.reduce(into: [:]) { $0["\($1.key)"] = $1.value })
+    default: OneValue(element)
+    }
+  }
 }
 
 /// A dictionary as something that predicates and sort descriptors read.

@@ -25,8 +25,8 @@ extension PersistentStoreCoordinator {
   }
 
   /// Opens a store, or makes it, and attaches it.
-  /// - Throws: Errors of Core Data's domain: 134060 for another type or option than there is, 134080 and others for what
-  ///   kept it from being opened.
+  /// - Throws: Errors of Core Data's domain: 134000 for another type and 134060 for another option than there is, 134080 and
+  ///   others for what kept it from being opened.
   @discardableResult
   public func addPersistentStore(
     ofType storeType: String, configurationName configuration: String?, at storeURL: URL?,
@@ -57,6 +57,7 @@ extension PersistentStoreCoordinator {
       if description.isReadOnly { options[NSReadOnlyPersistentStoreOption] = NSNumber(value: true) }
       return try attachOwn(own, at: description.url, known(description.configuration), options)
     }
+    try StoreTypes.check(description.knownType.rawValue)
     do {
       // Known before it is told that it has the store.
       StoreOwners.note(self)
@@ -338,10 +339,16 @@ extension PersistentStoreCoordinator {
 /// The types of stores that there are.
 enum StoreTypes {
   static func check(_ type: String) throws {
-    guard ![NSSQLiteStoreType, NSInMemoryStoreType].contains(type) else { return }
+    let own = [NSSQLiteStoreType, NSInMemoryStoreType]
+    guard !own.contains(type) else { return }
+    let all = (own + StoreClasses.all.keys.sorted()).joined(separator: ", ")
     throw CocoaError(
       .persistentStoreInvalidType,
-      userInfo: [NSLocalizedDescriptionKey: "There are no stores of type \(type)."])
+      userInfo: [
+        NSLocalizedDescriptionKey: "There are no stores of type \(type), but of these: \(all).",
+        NSLocalizedRecoverySuggestionErrorKey:
+          "Use one of them, or register a class for the type: registerStoreClass(_:forStoreType:).",
+      ])
   }
 }
 

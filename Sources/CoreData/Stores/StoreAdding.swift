@@ -41,6 +41,12 @@ func isWithoutEffect(_ key: String, _ value: Any) -> Bool {
   }
 }
 
+/// Stores are told apart as objects.
+extension PersistentStore: Hashable {
+  public static func == (left: PersistentStore, right: PersistentStore) -> Bool { left === right }
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
 /// Coordinators are told apart as objects.
 extension PersistentStoreCoordinator: Hashable {
   public static func == (

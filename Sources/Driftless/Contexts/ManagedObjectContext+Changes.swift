@@ -171,7 +171,9 @@ extension ManagedObjectContext {
         : [object.destination(of: relation, as: ManagedObject.self)].compactMap { $0 }
       for destination in destinations
       where destination !== object && !isElsewhere(destination, from: object, relation) {
-        if relation.inverseSlot >= 0, !destination.isDeleted {
+        // One whose row is gone has nothing to let go of.
+        if relation.inverseSlot >= 0, !destination.isDeleted, !destination.state.contains(.missing)
+        {
           destination.unlink(object, at: relation.inverseSlot)
         }
         guard rule == .cascade else { continue }

@@ -95,7 +95,16 @@ extension PredicateEvaluator {
       }
       return .list(found)
     case .value(.null): return operand
-    case .value:
+    case .value(let value):
+      // The one property that a value has.
+      if path.count == 1, path.first == "length" {
+        guard let length = value.length else {
+          throw FetchError(
+            .typeMismatch, "\(whole.joined(separator: ".")) is the length of no text or data",
+            suggestion: "Only texts and data have a length.")
+        }
+        return .value(.integer(length))
+      }
       throw FetchError(
         .unknownKey, "\(whole.joined(separator: ".")) goes on behind a value",
         suggestion: "Only relationships can be followed.")
@@ -105,7 +114,7 @@ extension PredicateEvaluator {
   private func resolve(
     _ path: ArraySlice<String>, from object: any PropertySource
   ) throws(FetchError) -> Operand {
-    guard let first = path.first else { return .object(object) }
+    guard let first = path.first else { return try whole(object) }
     // A leaf of a composite attribute is one property whose name has dots.
     var name = first
     var rest = path.dropFirst()
@@ -134,6 +143,19 @@ extension PredicateEvaluator {
       throw FetchError(
         .unknownKey, "There is no property \"\(path.joined(separator: "."))\"",
         suggestion: "Check the spelling against the model.")
+    }
+  }
+
+  /// `SELF`
+  private func whole(_ source: any PropertySource) throws(FetchError) -> Operand {
+    switch source.predicateSelf {
+    case nil: return .object(source)
+    case .scalar(let value): return .value(value.isNotANumber ? .null : value)
+    case .object(let object): return .object(object)
+    case .objects(let elements):
+      var operands: [Operand] = []
+      for element in elements { operands.append(try whole(element)) }
+      return .list(operands)
     }
   }
 
@@ -217,6 +239,12 @@ extension PropertyValue {
       return .integer(whole)
     }
     return self
+  }
+
+  /// Of a text in UTF-16 units, of data in bytes; nil of anything else.
+  package var length: Int64? {
+    if case .data(let data) = self { return Int64(data.count) }
+    return text.map { Int64($0.utf16.count) }
   }
 
   /// The store keeps no NaN: it reads back as null.

@@ -47,7 +47,8 @@ struct PredicateLexer {
   ]
 
   private static let placeholders = [
-    "%@", "%K", "%lld", "%llu", "%ld", "%lu", "%li", "%d", "%i", "%u", "%lf", "%f", "%g",
+    "%@", "%K", "%lld", "%llu", "%lli", "%hhd", "%hhu", "%hhi", "%hd", "%hu", "%hi", "%zd", "%zu",
+    "%ld", "%lu", "%li", "%d", "%i", "%u", "%lf", "%f", "%g",
   ]
 
   private let format: String

@@ -3,6 +3,9 @@ package protocol PropertySource {
   /// The object's place in the store; nil for a source that is not a stored object.
   var predicateObjectKey: ObjectKey? { get }
 
+  /// What `SELF` is, of a source that is a value and no object; nil of an object.
+  var predicateSelf: PredicateValue? { get }
+
   /// Whether a key path that ends early, at the empty to-one relationship `name`, would have led to many values by `rest`.
   func predicateLeadsToMany(_ name: String, _ rest: ArraySlice<String>) -> Bool
 
@@ -15,6 +18,8 @@ package protocol PropertySource {
 }
 
 extension PropertySource {
+  package var predicateSelf: PredicateValue? { nil }
+
   package func predicateLeadsToMany(_ name: String, _ rest: ArraySlice<String>) -> Bool { false }
 
   package func predicateFetch(_ fetch: SubFetch) throws(FetchError) -> [any PropertySource] {

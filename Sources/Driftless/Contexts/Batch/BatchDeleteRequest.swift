@@ -72,7 +72,7 @@ extension ManagedObjectContext {
     var written: [Written] = []
     defer { Self.tell(written) }
     try write(to: plans[...], batchInfo, &written) { plan, transaction in
-      let deletion = try BatchDeletion(transaction, plan)
+      var deletion = try BatchDeletion(transaction, plan)
       defer { deletion.drop() }
       if case .objectIDs(let ids) = request.selection {
         try deletion.add(

@@ -8,9 +8,14 @@ struct BatchDeletion {
 
   private let transaction: WriteTransaction
   private let plan: ObjectPlan
+  /// Objects that stay, and let go of the doomed by these to-one relationships.
+  private(set) var freed: [(key: ObjectKey, relation: Relation)] = []
+  private let keepsFreed: Bool
   private var schema: StoreSchema { plan.schema }
 
-  init(_ transaction: WriteTransaction, _ plan: ObjectPlan) throws {
+  /// - Parameter keepsFreed: Whether ``freed`` is asked for.
+  init(_ transaction: WriteTransaction, _ plan: ObjectPlan, keepsFreed: Bool = false) throws {
+    self.keepsFreed = keepsFreed
     self.transaction = transaction
     self.plan = plan
     drop()
@@ -48,7 +53,7 @@ struct BatchDeletion {
   }
 
   /// Follows delete rules and deletes.
-  func run(_ tally: inout BatchTally) throws {
+  mutating func run(_ tally: inout BatchTally) throws {
     try addCascaded()
     for shape in plan.shapes {
       for case let relation? in shape.relations where isOwn(relation, shape) {
@@ -134,7 +139,7 @@ struct BatchDeletion {
 
   /// Objects that stay and refer to the doomed by this to-one relationship, unless the rule at its other end says to
   /// leave them.
-  private func nullify(_ relation: Relation, _ shape: ObjectShape) throws {
+  private mutating func nullify(_ relation: Relation, _ shape: ObjectShape) throws {
     guard let inverse = relation.description.inverseRelationship, inverse.deleteRule != .noAction,
       let column = transaction.column(of: relation.description),
       let destination = plan.shape(numbered: schema.entityNumber(of: relation.destination))
@@ -157,6 +162,7 @@ struct BatchDeletion {
       let key = statement.objectKey(1, 0)
       let values = [PropertyValue](repeating: .null, count: relation.slot + 1)
       try transaction.update(key, mask, values: values, expectedVersion: nil)
+      if keepsFreed { freed.append((key, relation)) }
     }
   }
 

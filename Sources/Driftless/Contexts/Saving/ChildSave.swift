@@ -151,13 +151,32 @@ struct ChildSave {
   private func arrange(
     _ state: ToManyState, of object: ManagedObject, _ above: ManagedObject, _ slot: Int
   ) {
-    guard let order = state.arranged else { return }
+    guard let order = state.arranged else { return arrangeAdded(state, of: object, above, slot) }
     let present = above.destinations(slot)
     let there = Set(present.map { ObjectIdentifier($0) })
     let wanted = order.compactMap { self.above($0, of: object) }
       .filter { there.contains(ObjectIdentifier($0)) }
     let known = Set(wanted.map { ObjectIdentifier($0) })
     above.arrange(wanted + present.filter { !known.contains(ObjectIdentifier($0)) }, at: slot)
+  }
+
+  /// What the child added at the end came to the parent object by object, new ones first: among the places that it has there
+  /// it takes the child's order. All others stay where they are.
+  private func arrangeAdded(
+    _ state: ToManyState, of object: ManagedObject, _ above: ManagedObject, _ slot: Int
+  ) {
+    let added = state.added.compactMap { self.above($0, of: object) }
+    let keys = added.map(\.objectKey)
+    let here = Set(keys)
+    // Nothing is read of a relationship that has them in this order already.
+    guard keys.count > 1, above.collection(ifUsed: slot)?.added.filter(here.contains) != keys else {
+      return
+    }
+    let present = above.destinations(slot)
+    let there = Set(present.lazy.map(\.objectKey))
+    var next = added.lazy.filter { there.contains($0.objectKey) }.makeIterator()
+    above.arrange(
+      present.map { here.contains($0.objectKey) ? next.next() ?? $0 : $0 }, at: slot)
   }
 }
 

@@ -191,7 +191,7 @@ extension ManagedObjectContext {
     while count < changedObjects.count {
       let objects = changedObjects
       objects.walk(from: count) { object in
-        guard object.isIn(self), object.hasChanges else { return }
+        guard object.isIn(self), object.hasChanges, !isGoneAndUnchanged(object) else { return }
         object.validate(into: &items)
         if hasDeleted, !object.isDeleted { checkReferences(of: object, into: &items) }
       }
@@ -347,6 +347,7 @@ extension ManagedObjectContext {
     writer.derived.show(in: graph, of: writer.plan)
     writer.refreshFormerHolders()
     for object in writer.deleted { vanish(object) }
+    for object in writer.deletedAlong { object.state.stayDeleted() }
   }
 
   private func apply(_ resolution: SaveWriter.Resolution) {

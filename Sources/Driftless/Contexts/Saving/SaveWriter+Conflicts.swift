@@ -37,6 +37,8 @@ extension SaveWriter {
     }
     if !conflicts.isEmpty { try decide(&conflicts) }
     for object in staleDeletes { try resolveDelete(of: object, transaction) }
+    try deleteWithMembers(transaction)
+    try freeThoseThatStay(transaction)
   }
 
   /// Objects that the context watches and does not change, and that another save changed.
@@ -204,6 +206,8 @@ extension SaveWriter {
       resolutions.append(.init(object: object, values: row.values, version: row.version))
     // CONFLICT: deleted here, changed there. RESOLUTION: it is deleted.
     case .mergeByPropertyObjectTrump, .overwrite:
+      // With its rules followed for the members that others gave it.
+      if lateOwners.contains(object) { return }
       try remove(object, expectedVersion: nil, transaction)
     }
   }

@@ -17,9 +17,9 @@ struct SaveWriter {
   let earlier: [SaveWriter]
   private(set) var transaction: Int64 = 0
   private(set) var inserted: [ManagedObject] = []
-  private(set) var updated: [ManagedObject] = []
+  var updated: [ManagedObject] = []
   /// What the rows of `updated` have now.
-  private(set) var versions: [Int64] = []
+  var versions: [Int64] = []
   var deleted: [ManagedObject] = []
   /// What the store worked out of what this save wrote.
   private(set) var derived = DerivedValues()
@@ -32,6 +32,12 @@ struct SaveWriter {
   var stale: [(object: ManagedObject, mask: PropertyMask, pairs: PropertyMask)] = []
   /// Deleted ones of the same kind.
   var staleDeletes: [ManagedObject] = []
+  /// Those of them that others gave members since, of which the context does not know.
+  var lateOwners: Set<ManagedObject> = []
+  /// Objects that were deleted along with them.
+  var deletedAlong: [ManagedObject] = []
+  /// Rows that let go of what is deleted, and were not changed here.
+  var freed: [ObjectKey] = []
   /// What the merge policy decided.
   var decided: [ManagedObjectID: MergePolicyType] = [:]
   /// Permanent keys by the place in the temporary one; 0 for objects that are no more.
@@ -75,11 +81,17 @@ struct SaveWriter {
     if !revived.isEmpty { try relateAnew(revived, transaction) }
     let gone = Set(deleted.lazy.map { ObjectIdentifier($0) })
     // The policy may have refreshed one, and given the delete up.
-    for object in doomed where object.isDeleted && !gone.contains(ObjectIdentifier(object)) {
-      try delete(object, transaction)
+    let leaving = doomed.selected { $0.isDeleted && !gone.contains(ObjectIdentifier($0)) }
+    lateOwners = try owners(ofMembersUnknownAmong: leaving, transaction)
+    for object in leaving {
+      if lateOwners.contains(object) {
+        staleDeletes.append(object)
+      } else {
+        try delete(object, transaction)
+      }
     }
     try resolveDeletes(transaction)
-    formerHolders = transaction.formerHolders
+    formerHolders = transaction.formerHolders + freed
     if !formerHolders.isEmpty {
       let known = Set((updated + deleted).map(\.objectKey))
       formerHolders.removeAll { known.contains($0) }
@@ -256,7 +268,11 @@ struct SaveWriter {
         try object.collections.isEmpty || plan.store.readsOutside
           || transaction.hasOwnRow(object.objectKey)
       else {
-        return stale.append((object, mask, pairSlots))
+        guard context.losesOnlyDeleted(object) else {
+          return stale.append((object, mask, pairSlots))
+        }
+        // What is gone has nothing to lose, and is no conflict.
+        return resolutions.append(.init(object: object, values: nil, version: 0, isTheirs: true))
       }
       if !pairSlots.isEmpty { try transaction.recordUpdate(object.objectKey, pairSlots) }
       updated.append(object)

@@ -1,0 +1,174 @@
+import DriftlessSQLite
+
+/// Objects that others gave members to which a save deletes, without its context knowing of them: they came after the delete
+/// rules were followed. No row is left that refers to one that is gone, unless the rule says so.
+extension SaveWriter {
+  /// Those of the objects that rows refer to which stay.
+  func owners(
+    ofMembersUnknownAmong doomed: [ManagedObject], _ transaction: WriteTransaction
+  ) throws -> Set<ManagedObject> {
+    var owners: Set<ManagedObject> = []
+    try forEachReference(to: doomed, transaction) { owner, member, _ in
+      if context.graph.registered(member, in: plan.index)?.isDeleted != true {
+        owners.insert(owner)
+      }
+    }
+    return owners
+  }
+
+  /// Hands over which rows refer to the objects, by relationships whose other end has a rule for it: one statement for each.
+  private func forEachReference(
+    to owners: [ManagedObject], _ transaction: WriteTransaction,
+    _ body: (_ owner: ManagedObject, _ member: ObjectKey, _ relation: Relation) throws -> Void
+  ) throws {
+    guard !owners.isEmpty, !plan.store.readsOutside else { return }
+    let byShape = Dictionary(grouping: owners) { $0.shape.number }
+    for shape in plan.shapes {
+      for case let relation? in shape.relations
+      where !relation.isToMany && relation.description.entity === shape.entity {
+        guard let inverse = relation.description.inverseRelationship,
+          inverse.deleteRule != .noAction,
+          let column = transaction.column(of: relation.description)
+        else { continue }
+        let referred = byShape.values.lazy.filter { $0[0].shape.isKind(of: relation.destination) }
+          .flatMap { $0 }
+        let keys = referred.map(\.key)
+        guard !keys.isEmpty else { continue }
+        let objects = Dictionary(
+          referred.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
+        let numbers = plan.schema.numbers(of: shape.entity, includingSubentities: true)
+        let sql: SQLFragment =
+          "SELECT s.Z_PK, s.Z_ENT, d.c0 FROM driftless_rows d CROSS JOIN "
+          + .identifier(plan.schema.table(for: shape.entity).name) + " s ON "
+          + .column("s", column) + " = d.c0 WHERE +s.Z_ENT IN ("
+          + .joined(numbers.map { .integer(Int64($0)) }, by: ", ") + ")"
+        let statement = try transaction.connection.prepareUncached(sql.sql)
+        statement.bind(sql.bindings)
+        try Array(keys).withUnsafeBytes { bytes in
+          guard let start = bytes.baseAddress else { return }
+          let rows = RowsInMemory(
+            count: bytes.count / MemoryLayout<Int64>.stride, source: start
+          ) { source, row, _, context in
+            SQLiteResult(context).set(source.assumingMemoryBound(to: Int64.self)[row])
+          }
+          try transaction.connection.forEachRow(of: statement, reading: rows) {
+            guard let owner = objects[statement.int64(2)] else { return }
+            try body(owner, statement.objectKey(1, 0), relation)
+          }
+        }
+      }
+    }
+  }
+
+  /// Deletes what the merge policy deletes though others gave it members, and follows its rules for these in the store.
+  mutating func deleteWithMembers(_ transaction: WriteTransaction) throws {
+    let stay = Set(resolutions.lazy.map(\.object))
+    let done = Set(deleted)
+    let owners = staleDeletes.filter {
+      lateOwners.contains($0) && !stay.contains($0) && !done.contains($0)
+    }
+    guard !owners.isEmpty else { return }
+    try checkNoneDenies(owners, transaction)
+    var deletion = try BatchDeletion(transaction, plan, keepsFreed: true)
+    defer { deletion.drop() }
+    try deletion.add(owners.map(\.objectKey))
+    var tally = BatchTally(.objectIDs, plan)
+    try deletion.run(&tally)
+    for key in tally.keys { noteGone(key) }
+    for (key, relation) in deletion.freed { try noteFreed(key, relation, transaction) }
+  }
+
+  private func checkNoneDenies(
+    _ owners: [ManagedObject], _ transaction: WriteTransaction
+  ) throws {
+    var items: [ManagedObject: ValidationFailure.Item] = [:]
+    try forEachReference(to: owners, transaction) { owner, member, relation in
+      guard let inverse = relation.description.inverseRelationship, inverse.deleteRule == .deny,
+        context.graph.registered(member, in: plan.index)?.isDeleted != true
+      else { return }
+      items[owner] = ValidationFailure.Item(
+        objectID: owner.objectID,
+        error: ValidationError(
+          code: ValidationError.relationshipDeniedDelete, property: inverse,
+          message: "got objects by another save, and its delete rule is deny"))
+    }
+    try ValidationFailure.check(Array(items.values))
+  }
+
+  /// An object went along, whatever this save wrote of it.
+  private mutating func noteGone(_ key: ObjectKey) {
+    guard
+      let object = context.graph.object(
+        for: key, in: plan.index, adopting: ManagedObject.self)
+    else { return }
+    forgetWritten(object)
+    deleted.append(object)
+    if !object.isDeleted { deletedAlong.append(object) }
+  }
+
+  /// An object lost what it referred to.
+  private mutating func noteFreed(
+    _ key: ObjectKey, _ relation: Relation, _ transaction: WriteTransaction
+  ) throws {
+    guard let row = try transaction.ownRow(key) else { return }
+    if !relation.description.isOptional, let id = plan.objectID(key) {
+      let error = ValidationError(
+        code: ValidationError.missingMandatoryProperty, property: relation.description,
+        message: "is required, and what it refers to is deleted")
+      try ValidationFailure.check([ValidationFailure.Item(objectID: id, error: error)])
+    }
+    guard let object = context.graph.registered(key, in: plan.index), !object.isFault else {
+      return freed.append(key)
+    }
+    forgetWritten(object)
+    resolutions.append(.init(object: object, values: row.values, version: row.version))
+  }
+
+  private mutating func forgetWritten(_ object: ManagedObject) {
+    if let place = updated.firstIndex(of: object) {
+      updated.remove(at: place)
+      versions.remove(at: place)
+    }
+    resolutions.removeAll { $0.object === object }
+  }
+
+  /// What the merge policy keeps may refer to what is deleted: the one that took it along.
+  mutating func freeThoseThatStay(_ transaction: WriteTransaction) throws {
+    guard !staleDeletes.isEmpty else { return }
+    let kept = Set(staleDeletes)
+    for resolution in resolutions where kept.contains(resolution.object) {
+      guard let values = resolution.values else { continue }
+      let object = resolution.object
+      for slot in object.shape.toOneSlots {
+        guard let relation = object.shape.relations[slot],
+          let inverse = relation.description.inverseRelationship, inverse.deleteRule != .noAction,
+          case .reference(let key) = values[slot], try transaction.concreteKey(root: key) == nil
+        else { continue }
+        let empty = [PropertyValue](repeating: .null, count: slot + 1)
+        try transaction.update(
+          object.objectKey, PropertyMask([slot]), values: empty, expectedVersion: nil)
+        try noteFreed(object.objectKey, relation, transaction)
+      }
+    }
+  }
+}
+
+extension ManagedObjectContext {
+  /// Whether all that was changed of a saved object is that it lost members which this save deletes.
+  func losesOnlyDeleted(_ object: ManagedObject) -> Bool {
+    guard object.isUpdated, !object.changed.isEmpty else { return false }
+    return object.changed.indexes.allSatisfy { slot in
+      guard object.shape.kinds[slot] == .toMany, let state = object.collection(ifUsed: slot),
+        state.added.isEmpty
+      else { return false }
+      return state.removed.values.allSatisfy {
+        graph.registered($0, in: object.shape.planIndex)?.isDeleted == true
+      }
+    }
+  }
+
+  /// Whether an object's row is gone, and it only lost members that go as well: there is nothing of it to check.
+  func isGoneAndUnchanged(_ object: ManagedObject) -> Bool {
+    object.state.contains(.missing) && losesOnlyDeleted(object)
+  }
+}
