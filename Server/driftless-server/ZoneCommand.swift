@@ -7,9 +7,10 @@ struct ZoneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "zone",
     abstract:
-      "Create, list, inspect, rename, renew, fold and delete zones; works while the server runs.",
+      "Create, list, inspect, rename, renew, fold, purge and delete zones; works while the server runs.",
     subcommands: [
-      Create.self, List.self, Inspect.self, Rename.self, Renew.self, Fold.self, Delete.self,
+      Create.self, List.self, Inspect.self, Rename.self, Renew.self, Fold.self, Purge.self,
+      Delete.self,
     ])
 
   struct Create: ParsableCommand {
@@ -44,12 +45,14 @@ struct ZoneCommand: ParsableCommand {
       try common.administeringZones { administration in
         for zone in try administration.zones() {
           let snapshot = try administration.snapshot(of: zone)
+          let floor = try administration.floor(of: zone)
           if common.json {
-            try common.printJSON(ZoneLine(zone, snapshot))
+            try common.printJSON(ZoneLine(zone, snapshot, floor: floor))
           } else {
             let folded = snapshot.map { "\tsnapshot \($0.place.sequence), \($0.bytes) bytes" } ?? ""
             try common.printLine(
               "\(zone.name)\thead \(zone.head)\tgeneration \(JSONText.id(zone.generation))\(folded)"
+                + (floor > 0 ? "\tfloor \(floor)" : "")
             )
           }
         }
@@ -160,8 +163,10 @@ struct ZoneLine: Encodable {
   let head: UInt64
   @OrNull var snapshotSequence: UInt64?
   @OrNull var snapshotBytes: Int?
+  let floor: UInt64
 
-  init(_ record: ZoneRecord, _ snapshot: Snapshot? = nil) {
+  init(_ record: ZoneRecord, _ snapshot: Snapshot? = nil, floor: UInt64 = 0) {
+    self.floor = floor
     snapshotSequence = snapshot?.place.sequence
     snapshotBytes = snapshot?.bytes
     zone = record.name

@@ -200,6 +200,8 @@ extension SyncEngine {
         error.objects, at: ChangeSetHeader.storedPlace(of: outbox.frame), reason: error.message)
     case .forked: .forked
     case _ where isRefusal(error): .refused(refusal(error))
+    // A pull goes on by the snapshot, and what is pending is built on that.
+    case .purged: .stale([], at: nil, reason: error.message)
     // Another version of this program, or of the server, may agree about other bytes; another log
     // takes bytes that were built on it.
     case .unsupported, .diverged, .generationChanged: .rejected(error)

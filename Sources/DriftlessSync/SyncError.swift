@@ -53,6 +53,9 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let noKey = Code(rawValue: "no-key")
     /// The pull would delete a large part of the store: it waits for a person's word.
     public static let massDelete = Code(rawValue: "mass-delete")
+    /// The zone's log was purged below what the store has of it, and the zone's snapshot cannot stand for it here: it waits for a
+    /// person's word.
+    public static let logPurged = Code(rawValue: "log-purged")
   }
 
   /// What kind of failure it is.
@@ -112,6 +115,18 @@ extension SyncError {
 
   static var otherAnswer: SyncError {
     damagedOnTheWay("The answer is that to another change set")
+  }
+
+  /// - Parameter reason: what the snapshot does not tell.
+  static func logPurged(_ reason: String) -> SyncError {
+    SyncError(
+      .logPurged,
+      "The zone's log was purged below what this store has of it, and the zone's snapshot cannot stand for it here: \(reason). "
+        + "Nothing was changed.",
+      suggestion:
+        "The store goes on without the zone. Have the zone's operator begin it anew, so that all stores offer what they hold "
+        + "(driftless-server zone renew ZONE); or give up what was not sent: syncctl sync --give-up-unsent"
+    )
   }
 
   static func brokenLog(_ what: String) -> SyncError {

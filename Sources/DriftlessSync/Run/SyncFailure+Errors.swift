@@ -11,6 +11,7 @@ extension SyncFailure {
         isTransient: [.stillStale, .superseded, .damagedOnTheWay].contains(error.code),
         needsPerson: [
           .massDelete, .otherZone, .diverged, .divergedAgain, .unsuitableLayout, .alreadyEnrolled,
+          .logPurged,
         ].contains(error.code))
     case let error as ProtocolError:
       self.init(

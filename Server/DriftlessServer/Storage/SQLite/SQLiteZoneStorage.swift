@@ -236,14 +236,21 @@ package final class SQLiteZoneStorage: ZoneStorage {
     }
   }
 
+  package func floor(of zone: ZoneRecord) async throws -> UInt64 {
+    try await reader.perform { try PurgedLog.floor(of: zone, on: $0) }
+  }
+
   package func snapshot(of zone: ZoneRecord) async throws -> Snapshot? {
     try await reader.perform { [snapshots] connection in
-      guard let snapshot = try snapshots.snapshot(of: zone),
-        let current = try connection.zone(named: zone.name),
-        current.generation == zone.generation,
-        // A database that was put back to an older copy has another log.
-        try connection.place(at: snapshot.place.sequence, of: current) == snapshot.place
+      guard let current = try connection.zone(named: zone.name),
+        current.generation == zone.generation
       else { return nil }
+      let kept = try PurgedLog.row(of: current, on: connection)?.snapshot
+      guard let snapshot = try snapshots.snapshot(of: zone),
+        // A database that was put back to an older copy has another log.
+        try connection.place(at: snapshot.place.sequence, of: current) == snapshot.place,
+        snapshot.place.sequence >= kept?.place.sequence ?? 0
+      else { return kept }
       return snapshot
     }
   }
@@ -251,8 +258,12 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package func segment(
     _ name: String, of zone: ZoneRecord, first: Int, count: Int
   ) async throws -> Data? {
-    try await reader.perform { [snapshots] _ in
-      try snapshots.piece(of: name, of: zone, first: first, count: count)
+    try await reader.perform { [snapshots] connection in
+      if let piece = try snapshots.piece(of: name, of: zone, first: first, count: count) {
+        return piece
+      }
+      guard let kept = try PurgedLog.bytes(of: name, of: zone, on: connection) else { return nil }
+      return Data(kept.dropFirst(first).prefix(count))
     }
   }
 
