@@ -152,7 +152,7 @@ struct PurgeTests {
     #expect(try count("purge_file") == Int64(try #require(kept).snapshot.files.count))
   }
 
-  @Test("Age, replicas that were seen, and pushes under way keep what they need")
+  @Test("F55 Age, replicas that were seen, and pushes under way keep what they need")
   func bounds() async throws {
     _ = try await pushed(9)
     try keepTime()

@@ -72,7 +72,7 @@ struct PurgedZoneTests {
     return (world, way)
   }
 
-  @Test("Who is below the floor goes on by the snapshot, with what is pending, by pull or by push")
+  @Test("F54 Who is below the floor goes on by the snapshot, with what is pending")
   func goesOn() async throws {
     for byPush in [false, true] {
       let (world, way) = try await world()
