@@ -74,6 +74,7 @@ extension SyncEngine {
           continue
         }
         page = own
+        try dropPieces()
         action = puller.handle(
           .page(places: own.entries.map(\.mark), generation: own.generation, head: own.head))
       case .apply(let cursor, let head):
@@ -209,8 +210,11 @@ extension SyncEngine {
   }
 
   /// Sends the change set in flight again and takes the answer; a *stale* one empties the outbox.
-  private func settleOutbox(_ report: inout SyncReport) async throws {
-    guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
+  ///
+  /// - Returns: what it has to wait for.
+  @discardableResult
+  func settleOutbox(_ report: inout SyncReport) async throws -> ProtocolError? {
+    guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return nil }
     do {
       let reply = try await sendParts(of: outbox)
       try acknowledge(reply, for: outbox)
@@ -225,10 +229,15 @@ extension SyncEngine {
     } catch let error as ProtocolError where error.code == .forked {
       try discardOutbox()
       try renewReplica()
+    } catch let error as ProtocolError where error.code == .damaged && !Self.isWhole(outbox) {
+      // Damaged here, it would be refused for ever.
+      try discardOutbox()
     } catch let error as ProtocolError where error.code != .generationChanged {
       // A pull waits for no push: where the log has the change set, it brings the answer.
       log.debug("The change set in flight has to wait: \(error.message)")
+      return error
     }
+    return nil
   }
 }
 

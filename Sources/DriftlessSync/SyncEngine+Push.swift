@@ -164,7 +164,7 @@ extension SyncEngine {
   }
 
   /// Whether the bytes in the outbox are what they were when they were built.
-  private static func isWhole(_ outbox: Outbox) -> Bool {
+  static func isWhole(_ outbox: Outbox) -> Bool {
     (try? ChangeSetDecoder().decodeIndex(outbox.frame)) != nil
   }
 

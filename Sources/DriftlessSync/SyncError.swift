@@ -117,15 +117,31 @@ extension SyncError {
     damagedOnTheWay("The answer is that to another change set")
   }
 
-  /// - Parameter reason: what the snapshot does not tell.
-  static func logPurged(_ reason: String) -> SyncError {
+  /// - Parameters:
+  ///   - reason: what the snapshot does not tell.
+  ///   - hasNothing: whether the store has nothing of the zone.
+  static func logPurged(_ reason: String, hasNothing: Bool = false) -> SyncError {
     SyncError(
       .logPurged,
       "The zone's log was purged below what this store has of it, and the zone's snapshot cannot stand for it here: \(reason). "
         + "Nothing was changed.",
+      suggestion: hasNothing
+        ? "Sync with the program and the model that the zone's other stores have, which takes what the snapshot names. "
+          + "The store goes on without the zone until then."
+        : "The store goes on without the zone. Where its model lacks what is named, sync with the program that the zone's other "
+          + "stores have. Else keep a copy of it (syncctl export), and give up what was not sent: syncctl sync "
+          + "--give-up-unsent. It stands in a file and in the journal then, and can be put back."
+    )
+  }
+
+  static func offeredToPurged(_ label: String) -> SyncError {
+    SyncError(
+      .logPurged,
+      "The zone's log was purged, and what the store \(label) holds would be offered anew, which only all of the log can "
+        + "settle. Nothing was changed.",
       suggestion:
-        "The store goes on without the zone. Have the zone's operator begin it anew, so that all stores offer what they hold "
-        + "(driftless-server zone renew ZONE); or give up what was not sent: syncctl sync --give-up-unsent"
+        "Keep what it holds (syncctl export --upsert), enrol a new, empty store with the zone and sync it, and import the file "
+        + "there (syncctl import)."
     )
   }
 

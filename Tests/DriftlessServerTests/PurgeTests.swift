@@ -173,6 +173,12 @@ struct PurgeTests {
     #expect(try floor(3, in: 1) == "8 head")
     try sql("UPDATE log SET received_ms = \(Self.later + 9000 * Self.day) WHERE number = 4")
     #expect(try floor(3, in: 1) == "3 age")
+    // A clock that leapt between two of them, and is believed since, makes the first ones no older than the others.
+    let leapt = Administration.hostMilliseconds
+    try sql("UPDATE log SET received_ms = CASE WHEN number < 5 THEN 1 ELSE \(leapt) END")
+    #expect(try floor(3, in: 1) == "0 age")
+    try sql("UPDATE log SET received_ms = \(leapt - 4 * Self.day) + number * \(Self.day / 100)")
+    #expect(try floor(3, in: 1) == "8 head")
     try sql("UPDATE log SET received_ms = 1")
     let seen = Administration.hostMilliseconds - 100 * Self.day
     try sql("INSERT INTO sighting VALUES(1, x'01020304050607080910111213141516', 2, 't', \(seen))")
@@ -307,6 +313,59 @@ struct PurgeTests {
     _ = try Backup(file).restore(to: zone.folder)
     try expectWhole()
     #expect(try administering { try $0.floor(of: $0.existingZone("shop")) } == 5)
+  }
+
+  @Test("What a purge has written is taken away by none that has not its lock, named or not")
+  func goesOnAlone() async throws {
+    _ = try await pushed(5)
+    let left = "INSERT INTO purge_file VALUES(1, 'other', x'00')"
+    try sql(left)
+    let folder = zone.folder.snapshots.appendingPathComponent(
+      try await zone.zone().zoneID.uuidString.lowercased())
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    for (floor, options) in [(UInt64(0), Self.all(through: 0)), (3, Self.all(through: 3))] {
+      if floor > 0 {
+        #expect(try purge(options).floor == floor)
+        try sql(left)
+      }
+      let other = try #require(
+        try FileLock(folder.appendingPathComponent("fold.lock"), .exclusive, waits: false))
+      let files = try count("purge_file")
+      #expect(try await code { try purge(options) } == .locked)
+      #expect(try count("purge_file") == files, "another purge may be about to name it")
+      other.release()
+      #expect(try purge(options).floor == floor)
+      #expect(try count("purge_file") == files - 1, "one that was killed is over")
+      try expectWhole()
+    }
+    let held = try #require(
+      try FileLock(folder.appendingPathComponent("fold.lock"), .exclusive, waits: false))
+    #expect(try purge(Self.all(through: 3)).floor == 3, "there is nothing to do")
+    held.release()
+  }
+
+  @Test("What was folded hides nothing of what stands for a purged log")
+  func folded() async throws {
+    _ = try await pushed(6)
+    let now = try await zone.zone()
+    let before = try administering { try $0.foldZone("shop") }
+    try purge(Self.all(through: 4))
+    let folder = zone.folder.snapshots.appendingPathComponent(now.zoneID.uuidString.lowercased())
+    let left = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    #expect(left == ["fold.lock"], "of what was folded before nothing is given")
+    #expect(try await zone.storage.snapshot(of: now)?.place == before.place)
+    _ = try await pushed(2)
+    let folded = try administering { try $0.foldZone("shop") }
+    #expect(try await zone.storage.snapshot(of: now)?.place.sequence == 8)
+    for file in folded.files {
+      try FileManager.default.removeItem(at: Snapshot.url(of: file.name, in: folder))
+    }
+    let given = try #require(try await zone.storage.snapshot(of: now))
+    #expect(given.place.sequence == 6)
+    for file in given.files {
+      let bytes = try await zone.storage.segment(file.name, of: now, first: 0, count: file.bytes)
+      #expect(bytes.map { Snapshot.name(of: $0) } == file.name)
+    }
   }
 
   @Test("A folder of a program of before is brought up to date, and that refuses it from then on")

@@ -15,6 +15,9 @@ private final class PurgedZone: ForwardingTransport {
   var next: any SyncTransport { folded }
   private let floorMutex = Mutex<UInt64>(0)
   private let refusals = Mutex(0)
+  private let segments = Mutex(0)
+  private let probes = Mutex(0)
+  private let pushRefusal = Mutex<ProtocolError?>(nil)
 
   init(_ zone: MemoryZone) throws {
     self.zone = zone
@@ -23,6 +26,17 @@ private final class PurgedZone: ForwardingTransport {
 
   var floor: UInt64 { floorMutex.withLock { $0 } }
   var refused: Int { refusals.withLock { $0 } }
+  /// Pieces of snapshots that were fetched.
+  var fetched: Int { segments.withLock { $0 } }
+  /// Pulls that ask whether a place is there, and not for what comes after it.
+  var probed: Int { probes.withLock { $0 } }
+
+  func refusePushes(_ refusal: ProtocolError?) { pushRefusal.withLock { $0 = refusal } }
+
+  func segment(_ name: String, of generation: UUID, range: Range<Int>) async throws -> Data {
+    segments.withLock { $0 += 1 }
+    return try await folded.segment(name, of: generation, range: range)
+  }
 
   /// Adds up the log, and purges it up to its head.
   func purge() throws {
@@ -43,11 +57,13 @@ private final class PurgedZone: ForwardingTransport {
   }
 
   func pull(_ request: PullRequest) async throws -> PullPage {
+    if request.maxBytes == 1 { probes.withLock { $0 += 1 } }
     try check(request.cursor)
     return try await folded.pull(request)
   }
 
   func push(_ frame: Data) async throws -> PushReply {
+    if let refusal = pushRefusal.withLock({ $0 }) { throw refusal }
     try check(ChangeSetDecoder().decodeHeader(frame).cursor)
     return try await folded.push(frame)
   }
@@ -87,6 +103,7 @@ struct PurgedZoneTests {
       let own = try world[1].insert("Item", ["title": .string("own")])
       if byPush { try await world[1].push() } else { try await world[1].sync() }
       #expect(way.refused > 0)
+      #expect(way.probed == 0, "the zone is told of no place that this replica is not at")
       #expect(try world[1].value(items[1], "note") == .string("zone's"))
       #expect(try !world[1].exists(items[7]))
       try await world.settle()
@@ -149,15 +166,70 @@ struct PurgedZoneTests {
     try await world[0].sync()
     try way.purge()
     let own = try world[1].insert("Item", ["note": .string("own")])
+    var fetched: Int?
     for _ in 0..<2 {
+      await world[1].restart()
       let error = await #expect(throws: SyncError.self) { try await world[1].sync() }
       #expect(error?.code == .logPurged && error?.message.contains("Item.title") == true)
+      #expect(error?.suggestion.contains("model") == true)
+      #expect(fetched == nil || way.fetched == fetched, "what was fetched is there")
+      fetched = way.fetched
       let refused = await #expect(throws: SyncError.self) {
         try await world[1].engine.giveUpUnsent()
       }
       #expect(refused?.code == .logPurged)
       #expect(try world[1].exists(own))
+      fetched = way.fetched
     }
+  }
+
+  @Test("A store is not emptied for a snapshot that an empty one could not take in")
+  func triedFirst() async throws {
+    let model = shopModel()
+    // Who had the key first only the log tells.
+    model.entitiesByName["Item"]?.uniquenessConstraints = [["title"]]
+    let (world, way) = try await world(model)
+    let item = try world[1].insert("Item", ["title": .string("kept")])
+    try await world.settle()
+    try world[1].set(item, ["note": .string("unsent")])
+    world.clock.advance(milliseconds: 90_000_000)
+    world.zone.renew(intent: .replace)
+    try await world[0].sync()
+    for _ in 0..<2 { try world[0].insert("Item", ["title": .string("twice")]) }
+    try await world[0].sync()
+    try way.purgeAnew()
+    let before = try world[1].export
+    for _ in 0..<2 {
+      let error = await #expect(throws: SyncError.self) { try await world[1].sync() }
+      #expect(error?.code == .logPurged && error?.message.contains("unique key") == true)
+      #expect(try world[1].export == before)
+    }
+    let error = await #expect(throws: SyncError.self) {
+      try await world[1].engine.giveUpUnsent()
+    }
+    #expect(error?.code == .logPurged)
+    #expect(try world[1].export == before)
+    let beside = try FileManager.default.contentsOfDirectory(atPath: world[1].directory.url.path)
+    #expect(!beside.contains { $0.contains("newcomer") || $0.contains(".before-") })
+  }
+
+  @Test("Who has something in flight below a floor and may not push is told so")
+  func forbidden() async throws {
+    let (world, way) = try await world()
+    let item = try world[0].insert("Item", ["title": .string("one")])
+    try await world.settle()
+    try world[1].set(item, ["title": .string("unsent")])
+    way.refusePushes(ProtocolError(.busy, "It is busy", suggestion: "Wait."))
+    await #expect(throws: ProtocolError.self) { try await world[1].push() }
+    try world[0].set(item, ["note": .string("news")])
+    try await world[0].sync()
+    try way.purge()
+    way.refusePushes(ProtocolError(.forbidden, "It may only read", suggestion: "Ask."))
+    let error = await #expect(throws: ProtocolError.self) { try await world[1].sync() }
+    #expect(error?.code == .forbidden)
+    way.refusePushes(nil)
+    try await world.settle()
+    #expect(try world[0].value(item, "title") == .string("unsent"))
   }
 
   @Test("A server that was put back, with what it has in common below the floor, changes nothing")

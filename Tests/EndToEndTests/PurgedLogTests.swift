@@ -68,6 +68,25 @@ import Testing
     }
   }
 
+  @Test("A zone whose log was purged begins anew only by a word that says what goes with it")
+  func renews() async throws {
+    #expect(try purge().status == 0)
+    func renew(_ options: [String]) throws -> Outcome {
+      try Programs.run(
+        "driftless-server",
+        ["zone", "renew", world.zone, "--yes"] + options + ["--data", world.server.data.path])
+    }
+    let refused = try renew([])
+    #expect(refused.status != 0 && refused.errors.contains("--drop-purged"), "\(refused.errors)")
+    #expect(refused.errors.contains("only copy"), "\(refused.errors)")
+    try expectWhole("refused")
+    try writer.count("and on")
+    _ = try await writer.engine.sync()
+    let done = try renew(["--drop-purged"])
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(try renew([]).status == 0, "it has no floor any more")
+  }
+
   @Test(
     "F6 F10 Killed at any write, or with a full disk, a purge has changed nothing or goes on",
     arguments: [FileFault.Kind.kill, .full])

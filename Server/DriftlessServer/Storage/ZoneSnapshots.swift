@@ -160,6 +160,37 @@ package struct ZoneSnapshots: Sendable {
     try kept.snapshot.place(in: folder, bytes: kept.bytes)
   }
 
+  /// - Parameter body: runs while nobody folds or purges the zone.
+  /// - Throws: `ServerError`: `.locked`; what `body` throws.
+  func withLock<Result>(
+    of zone: ZoneRecord, isThere: () -> Bool, body: () throws -> Result
+  ) throws -> Result {
+    let (_, lock) = try locked(zone)
+    defer {
+      lock.release()
+      if !isThere() { forget(zone) }
+    }
+    return try body()
+  }
+
+  /// What a purge has kept in the database stands for the log from then on, and is given in place of what was folded before. Who
+  /// calls has the lock of folds.
+  func discardFolded(of zone: ZoneRecord) throws {
+    let folder = folder(of: zone)
+    try discard(folder)
+    removeSegments(of: folder, but: [])
+  }
+
+  /// Whether all files of a snapshot lie there in their lengths.
+  func hasFiles(of snapshot: Snapshot, _ zone: ZoneRecord) -> Bool {
+    let folder = folder(of: zone)
+    return snapshot.files.allSatisfy { file in
+      var status = stat()
+      return stat(Snapshot.url(of: file.name, in: folder).path, &status) == 0
+        && Int(status.st_size) == file.bytes
+    }
+  }
+
   /// Adds up a zone's log by itself, whatever snapshot there is, for a purge: nobody else folds or purges the zone meanwhile.
   ///
   /// - Parameter body: gets what the log comes to, and the bytes of its files, which are gone afterwards.

@@ -54,7 +54,9 @@ extension SyncEngine {
         try note(Self.damagedThere, of: parked)
         continue
       } catch let error as ProtocolError where error.code == .purged {
-        try note("It was purged from the zone's log: run syncctl enroll --anew.", of: parked)
+        try note(
+          "It was purged from the zone's log, whose snapshot has what it came to: enrol a new, empty store.",
+          of: parked)
         continue
       }
       guard let entry = page.entries.first, entry.follows(before),

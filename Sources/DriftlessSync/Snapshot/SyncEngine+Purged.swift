@@ -18,13 +18,18 @@ extension SyncEngine {
     // What of a push was fetched so far comes with the snapshot.
     if try letGoOfStaged() { return }
     if try hasOutbox() {
-      throw ProtocolError.later("the change set in flight has no answer so far", refusal)
+      guard let answer = try await settleOutbox(&report) else { return }
+      guard answer.code == .forbidden || answer.code == .unauthorized else {
+        throw ProtocolError.later("the change set in flight has no answer so far", refusal)
+      }
+      throw answer
     }
     guard try store.read({ try mayTakeSnapshot($0) }) else {
       throw SyncError.logPurged(
         "something is offered anew, or set aside, that only the log can settle")
     }
     let state = try replicaState()
+    let hasNothing = state.cursor == 0
     var tooLow = false
     let outcome = try await takeSnapshot(
       &report, hasLog: false, allowsMassDelete: allowsMassDelete
@@ -36,7 +41,7 @@ extension SyncEngine {
     }
     switch outcome {
     case .taken: return
-    case .unfit(let reason): throw SyncError.logPurged(reason)
+    case .unfit(let reason): throw SyncError.logPurged(reason, hasNothing: hasNothing)
     case .failed(let error): throw error
     case .none:
       // The server adds up its log for who asks for the digests of a place.
@@ -54,42 +59,50 @@ extension SyncEngine {
     throw SyncError.logPurged(reason)
   }
 
-  /// Looks whether an empty store can take in the snapshot of a zone whose log was purged, before a store is emptied.
+  /// Fails where a store would offer anew what it holds to a zone whose log was purged: that only all of the log can settle.
+  ///
+  /// - Throws: `SyncError` (`.logPurged`), before anything was kept.
+  static func checkMayJoin(
+    _ info: ZoneInfo, _ state: ReplicaState, _ store: PersistentStore, _ schema: SyncSchema,
+    _ transaction: ReadTransaction
+  ) throws {
+    guard let floor = info.floor, state.cursor < floor else { return }
+    let mayTake = try mayTakeSnapshot(transaction) {
+      try PendingLoader.load(transaction, schema: schema, acknowledged: state.acknowledged)
+    }
+    guard !mayTake else { return }
+    throw SyncError.offeredToPurged(store.label)
+  }
+
+  /// Has an empty store beside this one take in the snapshot of a zone whose log was purged, before this one is emptied.
   ///
   /// - Throws: `SyncError` (`.logPurged`).
   func checkMayBegin(with info: ZoneInfo) async throws {
     guard info.floor ?? 0 > 0 else { return }
-    for _ in 0..<SyncTuning.snapshotAttemptsMax {
-      guard let listed = try await transport.snapshot(of: info.generation) else { break }
-      try listed.check()
-      guard listed.zoneID == info.zoneID, listed.generation == info.generation else { break }
-      let snapshot = listed.objects
-      guard try await fetch(snapshot, SyncReport()) else { continue }
-      do {
-        try store.read { transaction in
-          var reader = try SnapshotReader(snapshot) { file in
-            try SegmentPieces.bytes(of: file.name, on: transaction.connection)
-          }
-          try reader.forEachPart { part in
-            for number in 0..<part.count {
-              for entity in try part.index(number).entities {
-                try PageApplier.checkNames(entity, schema)
-              }
-            }
-          }
-          guard reader.isPlain else {
-            throw UnfitSnapshot(reason: "an object was deleted under another entity's name")
-          }
-        }
-        return
-      } catch let unfit as UnfitSnapshot {
-        try bookkeep { try SegmentPieces.dropAll(on: $0.connection) }
-        throw SyncError.logPurged("an empty store could not take it in either: \(unfit.reason)")
-      }
+    let newcomer = try Newcomer(
+      beside: store, replicaState(), info: info, by: transport.way, options)
+    let outcome: SnapshotOutcome
+    do {
+      var report = SyncReport()
+      // Nobody sees that store: deletes take nothing away there.
+      outcome = try await newcomer.engine.takeSnapshot(
+        &report, hasLog: false, allowsMassDelete: true
+      ) { $0.place.sequence >= info.floor ?? 0 }
+    } catch {
+      await newcomer.remove()
+      throw error
     }
-    throw ProtocolError(
-      .busy, "The zone's log was purged, and its snapshot could not be fetched",
-      suggestion: "Nothing was changed. Try again later.")
+    await newcomer.remove()
+    switch outcome {
+    case .taken: return
+    case .unfit(let reason):
+      throw SyncError.logPurged("an empty store could not take it in either: \(reason)")
+    case .failed(let error): throw error
+    case .none:
+      throw ProtocolError(
+        .busy, "The zone's log was purged, and its snapshot could not be fetched",
+        suggestion: "Nothing was changed. Try again later.")
+    }
   }
 }
 

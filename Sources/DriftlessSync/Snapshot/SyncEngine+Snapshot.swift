@@ -13,6 +13,8 @@ struct UnfitPlace {
   let place: LogMark
   let newest: Int64
   let reason: String
+  /// Whether the log could be read in place of it: then more stands in the way.
+  let hadLog: Bool
 }
 
 extension SyncEngine {
@@ -82,7 +84,7 @@ extension SyncEngine {
         // What stood in its way may be gone, where there is nothing else.
         let newest = try store.read { try $0.maximumTransactionNumber() }
         if let unfitSnapshot, unfitSnapshot.place == listed.place,
-          hasLog || unfitSnapshot.newest == newest && !allowsMassDelete
+          hasLog || !unfitSnapshot.hadLog && unfitSnapshot.newest == newest && !allowsMassDelete
         {
           outcome = .unfit(unfitSnapshot.reason)
           break
@@ -97,7 +99,7 @@ extension SyncEngine {
           return .taken
         } catch let unfit as UnfitSnapshot {
           unfitSnapshot = UnfitPlace(
-            place: snapshot.place, newest: newest, reason: unfit.reason)
+            place: snapshot.place, newest: newest, reason: unfit.reason, hadLog: hasLog)
           throw unfit
         }
       } catch let unfit as UnfitSnapshot {
@@ -116,10 +118,16 @@ extension SyncEngine {
         break
       }
     }
-    if try store.read({ try SegmentPieces.exist(on: $0.connection) }) {
-      try bookkeep { try SegmentPieces.dropAll(on: $0.connection) }
-    }
+    // Where the log does not come, it is tried again at each sync, and what was fetched of it is there.
+    if case .unfit = outcome { return outcome }
+    try dropPieces()
     return outcome
+  }
+
+  /// A snapshot that was not taken is wanted no more where the log goes on.
+  func dropPieces() throws {
+    guard try store.read({ try SegmentPieces.exist(on: $0.connection) }) else { return }
+    try bookkeep { try SegmentPieces.dropAll(on: $0.connection) }
   }
 
   /// Whether the snapshot's place is one of the zone's log, for a replica that has something of the log: the snapshot may be of
@@ -127,15 +135,11 @@ extension SyncEngine {
   private func checkPlace(of snapshot: Snapshot) async throws {
     let state = try replicaState()
     guard state.cursor > 0 else { return }
-    do {
-      _ = try await transport.pull(
-        PullRequest(
-          cursor: Cursor(
-            generation: snapshot.generation, sequence: snapshot.place.sequence,
-            chain: snapshot.place.chain), mark: state.mark, maxBytes: 1, waitSeconds: 0,
-          replica: state.replica, ownThrough: state.mark?.sequence ?? 0))
-    } catch let error as ProtocolError where error.code == .diverged {
-      throw UnfitSnapshot(reason: "it is of another log")
+    // A pull after that place would tell the server that this replica has it.
+    for place in [snapshot.place, state.mark].compactMap(\.self) {
+      guard
+        try await transport.commonPlace(of: [place], generation: snapshot.generation) == place
+      else { throw UnfitSnapshot(reason: "it is of another log") }
     }
   }
 
@@ -160,12 +164,18 @@ extension SyncEngine {
   /// Whether a snapshot can be taken in beside what the replica has: what is set aside, or waits for a person, and what is
   /// offered anew go by entries of the log.
   func mayTakeSnapshot(_ transaction: ReadTransaction) throws -> Bool {
+    let state = try Self.state(on: transaction.connection, of: store)
+    return try Self.mayTakeSnapshot(transaction) { try pendingSet(transaction, state: state) }
+  }
+
+  static func mayTakeSnapshot(
+    _ transaction: ReadTransaction, pending: () throws -> PendingSet
+  ) throws -> Bool {
     let connection = transaction.connection
-    let state = try Self.state(on: connection, of: store)
     guard try !Outbox.exists(on: connection), try Parking.entries(on: connection).isEmpty,
       try !RememberedDeletes(connection).haveCome, try FormerLog.time(transaction) == nil
     else { return false }
-    let pending = try pendingSet(transaction, state: state)
+    let pending = try pending()
     return !pending.hasOffers && !pending.objects.containsState { $0.isOffered }
   }
 

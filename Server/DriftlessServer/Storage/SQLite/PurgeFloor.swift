@@ -60,7 +60,7 @@ struct PurgeFloor {
   ) throws {
     sequence = zone.head - min(1, zone.head)
     bring(down: options.through, .through)
-    try bringDown(toAge: now - Self.milliseconds(options.keepDays), of: zone, connection)
+    try bringDown(toAge: Self.milliseconds(options.keepDays), at: now, of: zone, connection)
     try lookAgain(at: zone, options, now, connection)
   }
 
@@ -81,18 +81,46 @@ struct PurgeFloor {
 
   private static func milliseconds(_ days: Int) -> Int64 { Int64(days) * 86_400_000 }
 
-  /// By when the server had an entry. One that has a later time than now keeps all that follows it, whatever times those have:
-  /// a clock that leapt makes nothing old that is not.
+  /// By when the server had an entry. One that has a later time than now keeps all that follows it, whatever times those have.
+  /// So does time in which nothing came, where it is longer than what is kept: it is no age. A clock that leapt makes
+  /// nothing old that is not.
   private mutating func bringDown(
-    toAge milliseconds: Int64, of zone: ZoneRecord, _ connection: SQLiteConnection
+    toAge kept: Int64, at now: Int64, of zone: ZoneRecord, _ connection: SQLiteConnection
   ) throws {
-    let young = try connection.scalar(
+    let leaps = try kept > 0 ? leaps(over: kept, until: now, of: zone, connection) : []
+    var ageless = leaps.reduce(0) { $0 &+ $1.milliseconds }
+    var first = LogPosition.of(zone: zone.id, number: 0)
+    let end = LogPosition.of(zone: zone.id &+ 1, number: 0)
+    for leap in leaps + [(position: end, milliseconds: 0)] {
+      let young = try connection.scalar(
+        """
+        SELECT min(position) FROM log WHERE position >= ? AND position < ? AND received_ms >= ?
+        """, .integer(first), .integer(leap.position),
+        .integer(now &- kept &- ageless))
+      if case .integer(let position)? = young {
+        return bring(down: LogPosition.number(position) - 1, .age)
+      }
+      first = leap.position
+      ageless = ageless &- leap.milliseconds
+    }
+  }
+
+  /// Entries that came longer after the one before than a time.
+  private func leaps(
+    over longest: Int64, until now: Int64, of zone: ZoneRecord, _ connection: SQLiteConnection
+  ) throws -> [(position: Int64, milliseconds: Int64)] {
+    let rows = try connection.rows(
       """
-      SELECT min(position) FROM log WHERE position > ? AND position < ? AND received_ms >= ?
+      SELECT position, span FROM (
+        SELECT position, received_ms, received_ms - lag(received_ms) OVER (ORDER BY position) AS span
+        FROM log WHERE position > ? AND position < ?)
+      WHERE span > ? AND received_ms <= ?
       """, .integer(LogPosition.of(zone: zone.id, number: 0)),
-      .integer(LogPosition.of(zone: zone.id &+ 1, number: 0)), .integer(milliseconds))
-    guard case .integer(let position)? = young else { return }
-    bring(down: LogPosition.number(position) - 1, .age)
+      .integer(LogPosition.of(zone: zone.id &+ 1, number: 0)), .integer(longest), .integer(now))
+    return rows.compactMap {
+      guard case .integer(let position) = $0[0], case .integer(let span) = $0[1] else { return nil }
+      return (position, span)
+    }
   }
 
   /// Who is away for a season finds the log where it left it. Time that nobody was seen in is no time of absence: it may be the

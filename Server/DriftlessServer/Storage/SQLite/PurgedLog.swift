@@ -93,7 +93,7 @@ enum PurgedLog {
     ServerError(
       .storage, "the log of zone \(zone.name) was purged, and \(what) is damaged or gone",
       suggestion: "Restore the database from its backup, or begin the zone anew: "
-        + "driftless-server zone renew \(zone.name)")
+        + "driftless-server zone renew \(zone.name) --drop-purged")
   }
 
   // MARK: - Writing; who calls has a transaction
@@ -118,7 +118,7 @@ enum PurgedLog {
   }
 
   /// Names of files that the present snapshot does not name: of one before, or of a purge that was killed.
-  static func unnamedFiles(
+  private static func unnamedFiles(
     of zone: ZoneRecord, on connection: SQLiteConnection
   ) throws -> [String] {
     let named = try Set(row(of: zone, on: connection)?.snapshot.files.map(\.name) ?? [])
@@ -126,11 +126,26 @@ enum PurgedLog {
       .compactMap { if case .text(let name) = $0[0], !named.contains(name) { name } else { nil } }
   }
 
-  static func drop(
-    _ name: String, of zone: ZoneRecord, on connection: SQLiteConnection
-  ) throws {
+  /// Takes one file away that the snapshot of this very transaction does not name.
+  ///
+  /// - Returns: whether there was one.
+  static func dropUnnamedFile(
+    of zone: ZoneRecord, on connection: SQLiteConnection
+  ) throws -> Bool {
+    guard let name = try unnamedFiles(of: zone, on: connection).first else { return false }
     try connection.run(
       "DELETE FROM purge_file WHERE zone = ? AND name = ?", .integer(zone.id), .text(name))
+    return true
+  }
+
+  /// Whether a purge was killed that has something to take away yet.
+  static func isUnfinished(_ zone: ZoneRecord, on connection: SQLiteConnection) throws -> Bool {
+    let floor = try floor(of: zone, on: connection)
+    let first = try connection.scalar(
+      "SELECT position FROM log WHERE position > ? AND position <= ? LIMIT 1",
+      .integer(LogPosition.of(zone: zone.id, number: 0)),
+      .integer(LogPosition.of(zone: zone.id, number: floor)))
+    return try first != nil || !unnamedFiles(of: zone, on: connection).isEmpty
   }
 
   /// Takes the change sets of some entries up to the floor away; what is asked of each of them stays.

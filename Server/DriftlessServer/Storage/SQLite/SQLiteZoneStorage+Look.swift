@@ -106,8 +106,11 @@ extension SQLiteConnection {
     let statement = try prepare(
       """
       SELECT sighting.replica, sighting.cursor, coalesce(replica.last_push, 0),
-        (SELECT max(received_ms) FROM entry
-          WHERE entry.replica = replica.id AND entry.number = replica.last_push),
+        coalesce(
+          (SELECT max(received_ms) FROM log
+            WHERE log.replica = replica.id AND log.number = replica.last_push),
+          (SELECT max(received_ms) FROM purged
+            WHERE purged.replica = replica.id AND purged.number = replica.last_push)),
         sighting.seen_ms, sighting.token, token_note.name
       FROM (SELECT * FROM sighting WHERE zone = ?1 ORDER BY cursor, replica LIMIT ?2) AS sighting
       LEFT JOIN replica ON replica.uuid = sighting.replica AND replica.zone = ?1

@@ -249,7 +249,10 @@ package final class SQLiteZoneStorage: ZoneStorage {
       guard let snapshot = try snapshots.snapshot(of: zone),
         // A database that was put back to an older copy has another log.
         try connection.place(at: snapshot.place.sequence, of: current) == snapshot.place,
-        snapshot.place.sequence >= kept?.place.sequence ?? 0
+        // Who is below a floor has nothing else: the newer one has to be there.
+        kept.map({
+          snapshot.place.sequence > $0.place.sequence && snapshots.hasFiles(of: snapshot, zone)
+        }) ?? true
       else { return kept }
       return snapshot
     }
@@ -259,11 +262,10 @@ package final class SQLiteZoneStorage: ZoneStorage {
     _ name: String, of zone: ZoneRecord, first: Int, count: Int
   ) async throws -> Data? {
     try await reader.perform { [snapshots] connection in
-      if let piece = try snapshots.piece(of: name, of: zone, first: first, count: count) {
-        return piece
+      if let kept = try PurgedLog.bytes(of: name, of: zone, on: connection) {
+        return Data(kept.dropFirst(first).prefix(count))
       }
-      guard let kept = try PurgedLog.bytes(of: name, of: zone, on: connection) else { return nil }
-      return Data(kept.dropFirst(first).prefix(count))
+      return try snapshots.piece(of: name, of: zone, first: first, count: count)
     }
   }
 

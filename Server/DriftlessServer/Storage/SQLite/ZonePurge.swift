@@ -26,6 +26,8 @@ extension Administration {
   /// Entries and bytes of one transaction: so long pushes wait.
   private static let stripEntriesMax: Int64 = 250
   private static let stripBytesMax: Int64 = 4 << 20
+  /// SQLite looks every 100 ms at the latest whether a database that it waits for is free.
+  private static let stripPauseSeconds = 0.11
 
   /// Shortens a zone's log up to a floor, while a server serves it or not. Replicas above the floor notice nothing; those
   /// below it go on by what the log came to, which is kept in the database from then on.
@@ -50,11 +52,18 @@ extension Administration {
     let floor = try PurgeFloor(of: zone, options, at: now, on: connection)
     let former = try PurgedLog.floor(of: zone, on: connection)
     guard floor.sequence > former else {
-      if !options.isDryRun, former > 0 { try strip(zone) }
+      if !options.isDryRun, try PurgedLog.isUnfinished(zone, on: connection) {
+        try ZoneSnapshots(folder).withLock(of: zone) {
+          isThere(zone)
+        } body: {
+          try strip(zone)
+        }
+      }
       return try report(zone, former, former: former, floor, nil, options)
     }
     guard options.isTried || options.isDryRun else { throw ServerError.untried(zone) }
-    return try ZoneSnapshots(folder).withFoldAnew(of: zone, keptSnapshot(of: zone)) {
+    let snapshots = ZoneSnapshots(folder)
+    return try snapshots.withFoldAnew(of: zone, keptSnapshot(of: zone)) {
       isThere(zone)
     } page: { place in
       let request = PageRequest(after: place, bytesMax: 4 << 20, entriesMax: 1_000)
@@ -69,6 +78,7 @@ extension Administration {
       }
       let set = try setFloor(floor, snapshot, of: zone, former: former, options, at: now)
       let report = try self.report(zone, set.sequence, former: former, set, snapshot, options)
+      try snapshots.discardFolded(of: zone)
       try strip(zone)
       return report
     }
@@ -161,7 +171,11 @@ extension Administration {
     }
   }
 
-  /// What is below the floor goes, some of it a transaction, and files of an earlier snapshot.
+  /// What is below the floor goes, some of it a transaction, and files of an earlier snapshot. Who calls has the lock of folds:
+  /// files that a purge has written are unnamed until it sets its floor.
+  ///
+  /// Between two transactions it waits for longer than SQLite lets pass until it looks again whether a database is free, so that each
+  /// push that waits has its turn.
   private func strip(_ zone: ZoneRecord) throws {
     func step(_ body: () throws -> Bool) throws -> Bool {
       try write {
@@ -173,12 +187,11 @@ extension Administration {
     while try step({
       try PurgedLog.strip(
         zone, entriesMax: Self.stripEntriesMax, bytesMax: Self.stripBytesMax, on: connection)
-    }) {}
-    for name in try PurgedLog.unnamedFiles(of: zone, on: connection) {
-      _ = try step {
-        try PurgedLog.drop(name, of: zone, on: connection)
-        return true
-      }
+    }) {
+      Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
+    }
+    while try step({ try PurgedLog.dropUnnamedFile(of: zone, on: connection) }) {
+      Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
     }
   }
 

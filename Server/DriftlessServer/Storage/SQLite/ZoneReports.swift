@@ -93,8 +93,11 @@ extension Administration {
     let statement = try connection.prepare(
       """
       SELECT known.uuid, sighting.cursor, coalesce(replica.last_push, 0),
-        (SELECT max(received_ms) FROM entry
-          WHERE entry.replica = replica.id AND entry.number = replica.last_push),
+        coalesce(
+          (SELECT max(received_ms) FROM log
+            WHERE log.replica = replica.id AND log.number = replica.last_push),
+          (SELECT max(received_ms) FROM purged
+            WHERE purged.replica = replica.id AND purged.number = replica.last_push)),
         sighting.seen_ms, sighting.token, token_note.name
       FROM (SELECT uuid FROM replica WHERE zone = ?1
         UNION SELECT replica FROM sighting WHERE zone = ?1) AS known
