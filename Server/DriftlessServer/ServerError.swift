@@ -21,6 +21,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let forked = Code(name: "forked", status: 409)
     package static let diverged = Code(name: "diverged", status: 409)
     package static let clockAhead = Code(name: "clock-ahead", status: 409)
+    package static let purged = Code(name: "purged", status: 410)
     package static let tooLarge = Code(name: "too-large", status: 413)
     package static let storage = Code(name: "storage", status: 500)
     package static let busy = Code(name: "busy", status: 503)
@@ -39,6 +40,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let noData = Code(name: "no-data", status: 500)
     package static let notHandedOut = Code(name: "not-handed-out", status: 500)
     package static let nothingToSetBack = Code(name: "nothing-to-set-back", status: 409)
+    package static let notPurgeable = Code(name: "not-purgeable", status: 409)
     package static let renewedSince = Code(name: "renewed-since", status: 409)
     package static let deletedSince = Code(name: "deleted-since", status: 409)
     package static let unreadableDatabase = Code(name: "unreadable-database", status: 500)
@@ -54,6 +56,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
   package let suggestion: String
   /// The last sequence number of the zone, where that helps the client.
   package var head: UInt64?
+  /// With purged: the last entry whose change set may be gone.
+  package var floor: UInt64?
   /// With stale: zone numbers of what changed.
   package var objects: [UInt64] = []
   /// With stale: whether a pull brings something of what is in the way.
@@ -84,6 +88,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
       Code(name: refusal.code.rawValue, status: WireError.status(for: refusal.code)),
       refusal.message, suggestion: refusal.suggestion, head: refusal.head ?? head)
     objects = refusal.objects
+    floor = refusal.floor
     serverTimeMilliseconds = refusal.serverTimeMilliseconds
   }
 

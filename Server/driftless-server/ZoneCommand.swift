@@ -7,9 +7,10 @@ struct ZoneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "zone",
     abstract:
-      "Create, list, inspect, rename, renew, fold and delete zones; works while the server runs.",
+      "Create, list, inspect, rename, renew, fold, purge and delete zones; works while the server runs.",
     subcommands: [
-      Create.self, List.self, Inspect.self, Rename.self, Renew.self, Fold.self, Delete.self,
+      Create.self, List.self, Inspect.self, Rename.self, Renew.self, Fold.self, Purge.self,
+      Delete.self,
     ])
 
   struct Create: ParsableCommand {
@@ -44,12 +45,14 @@ struct ZoneCommand: ParsableCommand {
       try common.administeringZones { administration in
         for zone in try administration.zones() {
           let snapshot = try administration.snapshot(of: zone)
+          let floor = try administration.floor(of: zone)
           if common.json {
-            try common.printJSON(ZoneLine(zone, snapshot))
+            try common.printJSON(ZoneLine(zone, snapshot, floor: floor))
           } else {
             let folded = snapshot.map { "\tsnapshot \($0.place.sequence), \($0.bytes) bytes" } ?? ""
             try common.printLine(
               "\(zone.name)\thead \(zone.head)\tgeneration \(JSONText.id(zone.generation))\(folded)"
+                + (floor > 0 ? "\tfloor \(floor)" : "")
             )
           }
         }
@@ -76,6 +79,12 @@ extension ZoneCommand {
     @Flag(help: "Replicas put what they hold aside and take what the zone gets from now on.")
     var replace = false
 
+    @Flag(
+      help:
+        "What was purged of the log may go with what stands for it: no replica may have it any more."
+    )
+    var dropPurged = false
+
     @Flag(help: "Do not ask.")
     var yes = false
 
@@ -83,6 +92,7 @@ extension ZoneCommand {
 
     func run() throws {
       try common.administeringZones { administration in
+        if !dropPurged { try Self.checkIsWhole(name, administration) }
         if !yes {
           let report = try administration.inspectZone(name)
           let held = report.replicas == 1 ? "1 replica" : "\(report.replicas) replicas"
@@ -99,6 +109,29 @@ extension ZoneCommand {
             "renewed zone \(zone.name): generation \(JSONText.id(zone.generation)), \(zone.intent)")
         }
       }
+    }
+
+    /// Of a log that was purged the zone's snapshot is the only copy: replicas offer what they hold themselves, and what came from
+    /// replicas that are gone may be with none of them.
+    private static func checkIsWhole(
+      _ name: String, _ administration: any ZoneAdministration
+    ) throws {
+      guard let zone = try administration.zones().first(where: { $0.name == name }) else { return }
+      let floor = try administration.floor(of: zone)
+      guard floor > 0 else { return }
+      let whole = try administration.replicas(of: name).filter { $0.lag == 0 }
+      let names = whole.map { "\(JSONText.id($0.replica)) (\($0.tokenName ?? "-"))" }
+      let have =
+        names.isEmpty
+        ? "No replica was seen that has all of it."
+        : "These replicas were seen to have all of it: \(names.joined(separator: ", "))."
+      throw ServerError(
+        .notConfirmed,
+        "the log of zone \(name) was purged up to entry \(floor), and what stands for it is the only copy that the server has; "
+          + have,
+        suggestion:
+          "Make a backup, and see to it that such a replica is there and offers what it holds. Then say --drop-purged."
+      )
     }
   }
 }
@@ -160,8 +193,10 @@ struct ZoneLine: Encodable {
   let head: UInt64
   @OrNull var snapshotSequence: UInt64?
   @OrNull var snapshotBytes: Int?
+  let floor: UInt64
 
-  init(_ record: ZoneRecord, _ snapshot: Snapshot? = nil) {
+  init(_ record: ZoneRecord, _ snapshot: Snapshot? = nil, floor: UInt64 = 0) {
+    self.floor = floor
     snapshotSequence = snapshot?.place.sequence
     snapshotBytes = snapshot?.bytes
     zone = record.name

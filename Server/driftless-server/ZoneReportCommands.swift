@@ -29,7 +29,8 @@ extension ZoneCommand {
         "zone        \(report.zone.name)", "zone ID     \(JSONText.id(report.zone.zoneID))",
         "generation  \(JSONText.id(report.zone.generation)), \(report.zone.intent)",
         "created     \(JSONText.time(report.createdMilliseconds))",
-        "head        \(report.zone.head)", "entries     \(report.entries), \(report.bytes) bytes",
+        "head        \(report.zone.head)", "floor       \(report.floor)",
+        "entries     \(report.entries), \(report.bytes) bytes",
         "objects     \(report.objects) made", "replicas    \(report.replicas)",
         "tokens      \(report.tokens)",
         "last push   \(report.lastPushMilliseconds.map { JSONText.time($0) } ?? "none")",
@@ -109,6 +110,7 @@ private struct ZoneReportLine: Encodable {
   let intent: String
   let head: UInt64
   let created: String
+  let floor: UInt64
   let entries: Int
   let bytes: Int64
   let objects: UInt64
@@ -119,7 +121,7 @@ private struct ZoneReportLine: Encodable {
   init(_ report: ZoneReport) {
     let line = ZoneLine(report.zone)
     (zone, zoneID, generation) = (line.zone, line.zoneID, line.generation)
-    (intent, head) = (line.intent, line.head)
+    (intent, head, floor) = (line.intent, line.head, report.floor)
     created = JSONText.time(report.createdMilliseconds)
     (entries, bytes, objects) = (report.entries, report.bytes, report.objects)
     (replicas, tokens) = (report.replicas, report.tokens)

@@ -41,6 +41,8 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let notStaged = Code(rawValue: "not-staged")
     /// The zone has no such snapshot, or none any more.
     public static let noSnapshot = Code(rawValue: "no-snapshot")
+    /// What the replica asks for was purged from the zone's log: the zone's snapshot stands for it.
+    public static let purged = Code(rawValue: "purged")
   }
 
   /// What kind of refusal it is.
@@ -56,6 +58,8 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
   public let objects: [UInt64]
   /// The server's clock in milliseconds since 1970, where the server said it.
   public let serverTimeMilliseconds: UInt64?
+  /// With `.purged`: the last entry whose change set may be gone, where the server said it.
+  public let floor: UInt64?
 
   /// The most objects that an error lists.
   public static let objectsMax = 100
@@ -63,8 +67,9 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
   /// A refusal; of `objects` the first ``objectsMax`` are kept.
   public init(
     _ code: Code, _ message: String, suggestion: String, head: UInt64? = nil,
-    objects: [UInt64] = [], serverTimeMilliseconds: UInt64? = nil
+    objects: [UInt64] = [], serverTimeMilliseconds: UInt64? = nil, floor: UInt64? = nil
   ) {
+    self.floor = floor
     self.code = code
     self.message = message
     self.suggestion = suggestion

@@ -60,22 +60,21 @@ extension SyncEngine {
     while true {
       switch action {
       case .request(let cursor):
-        let state = try replicaState()
-        let answer = try await transport.pull(
-          PullRequest(
-            cursor: cursor, mark: state.mark, maxBytes: options.pullBytesMax,
-            waitSeconds: page == nil ? waitSeconds : 0, replica: state.replica,
-            ownThrough: state.mark?.sequence ?? 0))
-        try learnClock()
-        try check(answer, after: cursor.mark)
-        if try takeAnswers(in: answer, after: cursor) {
-          // The cursor may stand behind the page now.
+        let asked: PullPage?
+        do {
+          asked = try await ask(after: cursor, waitSeconds: page == nil ? waitSeconds : 0)
+        } catch let error as ProtocolError where error.code == .purged {
+          try await goOnBySnapshot(error, allowsMassDelete, &report)
+          asked = nil
+        }
+        guard let own = asked else {
+          // The cursor may stand behind the page, or elsewhere.
           puller = Puller()
           action = puller.handle(.begin(cursor: try pulledThrough()))
           continue
         }
-        let own = try await own(answer, after: cursor)
         page = own
+        try dropPieces()
         action = puller.handle(
           .page(places: own.entries.map(\.mark), generation: own.generation, head: own.head))
       case .apply(let cursor, let head):
@@ -108,6 +107,19 @@ extension SyncEngine {
         throw error
       }
     }
+  }
+
+  /// The log after a cursor, with what is this replica's own as headers; nil where an answer for a change set in flight was in it.
+  private func ask(after cursor: Cursor, waitSeconds: Int) async throws -> PullPage? {
+    let state = try replicaState()
+    let answer = try await transport.pull(
+      PullRequest(
+        cursor: cursor, mark: state.mark, maxBytes: options.pullBytesMax,
+        waitSeconds: waitSeconds, replica: state.replica, ownThrough: state.mark?.sequence ?? 0))
+    try learnClock()
+    try check(answer, after: cursor.mark)
+    if try takeAnswers(in: answer, after: cursor) { return nil }
+    return try await own(answer, after: cursor)
   }
 
   /// Whether a page goes on with the log that this replica knows.
@@ -198,15 +210,18 @@ extension SyncEngine {
   }
 
   /// Sends the change set in flight again and takes the answer; a *stale* one empties the outbox.
-  private func settleOutbox(_ report: inout SyncReport) async throws {
-    guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
+  ///
+  /// - Returns: what it has to wait for.
+  @discardableResult
+  func settleOutbox(_ report: inout SyncReport) async throws -> ProtocolError? {
+    guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return nil }
     do {
       let reply = try await sendParts(of: outbox)
       try acknowledge(reply, for: outbox)
       report.push.add(outbox)
     } catch let error as ProtocolError
       where error.code == .stale || Self.isRefusal(error) || error.code == .unsupported
-      || error.code == .diverged || error.code == .clockAhead
+      || error.code == .diverged || error.code == .clockAhead || error.code == .purged
     {
       // The next push builds it anew, and finds what is refused in it.
       if error.code == .clockAhead { believesZoneClock = true }
@@ -214,10 +229,15 @@ extension SyncEngine {
     } catch let error as ProtocolError where error.code == .forked {
       try discardOutbox()
       try renewReplica()
+    } catch let error as ProtocolError where error.code == .damaged && !Self.isWhole(outbox) {
+      // Damaged here, it would be refused for ever.
+      try discardOutbox()
     } catch let error as ProtocolError where error.code != .generationChanged {
       // A pull waits for no push: where the log has the change set, it brings the answer.
       log.debug("The change set in flight has to wait: \(error.message)")
+      return error
     }
+    return nil
   }
 }
 

@@ -164,7 +164,7 @@ extension SyncEngine {
   }
 
   /// Whether the bytes in the outbox are what they were when they were built.
-  private static func isWhole(_ outbox: Outbox) -> Bool {
+  static func isWhole(_ outbox: Outbox) -> Bool {
     (try? ChangeSetDecoder().decodeIndex(outbox.frame)) != nil
   }
 
@@ -200,6 +200,8 @@ extension SyncEngine {
         error.objects, at: ChangeSetHeader.storedPlace(of: outbox.frame), reason: error.message)
     case .forked: .forked
     case _ where isRefusal(error): .refused(refusal(error))
+    // A pull goes on by the snapshot, and what is pending is built on that.
+    case .purged: .stale([], at: nil, reason: error.message)
     // Another version of this program, or of the server, may agree about other bytes; another log
     // takes bytes that were built on it.
     case .unsupported, .diverged, .generationChanged: .rejected(error)

@@ -55,6 +55,9 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let noKey = Code(rawValue: "no-key")
     /// The pull would delete a large part of the store: it waits for a person's word.
     public static let massDelete = Code(rawValue: "mass-delete")
+    /// The zone's log was purged below what the store has of it, and the zone's snapshot cannot stand for it here: it waits for a
+    /// person's word.
+    public static let logPurged = Code(rawValue: "log-purged")
   }
 
   /// What kind of failure it is.
@@ -114,6 +117,34 @@ extension SyncError {
 
   static var otherAnswer: SyncError {
     damagedOnTheWay("The answer is that to another change set")
+  }
+
+  /// - Parameters:
+  ///   - reason: what the snapshot does not tell.
+  ///   - hasNothing: whether the store has nothing of the zone.
+  static func logPurged(_ reason: String, hasNothing: Bool = false) -> SyncError {
+    SyncError(
+      .logPurged,
+      "The zone's log was purged below what this store has of it, and the zone's snapshot cannot stand for it here: \(reason). "
+        + "Nothing was changed.",
+      suggestion: hasNothing
+        ? "Sync with the program and the model that the zone's other stores have, which takes what the snapshot names. "
+          + "The store goes on without the zone until then."
+        : "The store goes on without the zone. Where its model lacks what is named, sync with the program that the zone's other "
+          + "stores have. Else keep a copy of it (syncctl export), and give up what was not sent: syncctl sync "
+          + "--give-up-unsent. It stands in a file and in the journal then, and can be put back."
+    )
+  }
+
+  static func offeredToPurged(_ label: String) -> SyncError {
+    SyncError(
+      .logPurged,
+      "The zone's log was purged, and what the store \(label) holds would be offered anew, which only all of the log can "
+        + "settle. Nothing was changed.",
+      suggestion:
+        "Keep what it holds (syncctl export --upsert), enrol a new, empty store with the zone and sync it, and import the file "
+        + "there (syncctl import)."
+    )
   }
 
   static func brokenLog(_ what: String) -> SyncError {

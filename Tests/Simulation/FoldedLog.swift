@@ -45,7 +45,8 @@ extension Simulation {
     // What an order, a key or a partner was in the log is not in what it comes to, and a model may not have all that it names:
     // then the log is read.
     let mayBeUnfit =
-      hasRogue || scenario.hasRenames || scenario.hasOrderedManyToMany || scenario.hasUniqueKeys
+      hasRogue || scenario.hasPurges || scenario.hasRenames || scenario.hasOrderedManyToMany
+      || scenario.hasUniqueKeys
       || scenario.hasOneToOne || scenario.hasMigrations
     if isKept != 0, !mayBeUnfit { fail("snapshot", "the log was read all the same: \(report)") }
     try checkStore(joining)

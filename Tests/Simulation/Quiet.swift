@@ -34,6 +34,13 @@ extension Simulation {
         host.network.begin(dice: step.dice)
         do {
           _ = try await host.engine.sync()
+        } catch let error as SyncError where error.code == .logPurged && scenario.hasPurges {
+          // What only the whole log could settle, an operator settles so that nothing is lost.
+          tell("\(host.name) cannot go on: \(brief(error))")
+          renewals += 1
+          try renewZone()
+        } catch let error as ProtocolError where error.code == .busy && scenario.hasPurges {
+          tell("\(host.name) is told to come again: \(brief(error))")
         } catch { fail("sync goes on", "\(host.name): \(brief(error))") }
         try host.look()
         nameObjects(host.image)
@@ -77,8 +84,10 @@ extension Simulation {
       try await checkZoneValues(host)
     }
     let newest = newest
+    // What a zone came to whose log was purged, nobody can tell but its snapshot.
+    let way: any SyncTransport = try await server.floor() > 0 ? server : LogAlone(server)
     let newcomer = try await addHost(
-      version: newest, name: "newcomer\(hosts.count)-\(trace.count)", server: LogAlone(server))
+      version: newest, name: "newcomer\(hosts.count)-\(trace.count)", server: way)
     hosts.removeLast()
     do {
       _ = try await newcomer.engine.sync()

@@ -150,6 +150,8 @@ extension Simulation {
     case let error as ProtocolError
     where scenario.hasServerInterludes && error.code == .noSnapshot:
       tell("\(host.name) finds no snapshot any more")
+    case let error as SyncError where error.code == .logPurged && scenario.hasPurges:
+      tell("\(host.name) cannot go on: \(brief(error))")
     case let error as ProtocolError where error.code == .busy:
       tell("\(host.name) is told to come again")
     case let error as ProtocolError where host.network.hasFlipped:

@@ -84,6 +84,8 @@ struct Scenario: Hashable, Sendable {
   var hasServerRestores = false
   /// The server adds up its log, and new replicas come.
   var hasJoins = false
+  /// The log of the zone is shortened; of a server with files.
+  var hasPurges = false
   var hasZoneRenewals = false
   var hasZoneReplacements = false
   /// The zone's operator gives it other names, and stores are enrolled under them, also while an engine is at work.
@@ -163,6 +165,7 @@ struct Scenario: Hashable, Sendable {
     add(.clone, 2, when: hasClones)
     add(.fold, 5, when: hasJoins)
     add(.join, 3, when: hasJoins)
+    add(.purge, 6, when: hasPurges)
     add(.clock, 5, when: clockSteps > 0)
     add(.backupServer, 3, when: hasServerRestores)
     add(.restoreServer, 3, when: hasServerRestores)

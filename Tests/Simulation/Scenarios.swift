@@ -177,6 +177,33 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasJoins = true
       $0.hasServerRestores = true
     },
+    make("purged") {
+      $0.server = .sqlite
+      $0.hasJoins = true
+      $0.hasPurges = true
+    },
+    make("purged restored servers") {
+      $0.server = .sqlite
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.hasServerRestores = true
+    },
+    make("purged with clones and restored stores") {
+      $0.server = .sqlite
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+      $0.hasRepeatedValues = true
+    },
+    make("purged with keys and rules") {
+      $0.server = .sqlite
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.hasUniqueKeys = true
+      $0.hasDeleteRules = true
+      $0.hasTrees = true
+    },
     make("catching up") {
       $0.hasJoins = true
       $0.hasClones = true

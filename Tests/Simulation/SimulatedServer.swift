@@ -15,14 +15,14 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
 
   /// The zone's name, which its operator changes.
   private(set) var zoneName = "zone"
-  private let clock: ManualClock
+  let clock: ManualClock
   /// By how much the clock of the server's host is ahead.
-  private let step = Step()
-  private final class Step: Sendable { let milliseconds = Mutex<Int64>(0) }
+  let step = Step()
+  final class Step: Sendable { let milliseconds = Mutex<Int64>(0) }
   /// The newest time that an answer had, and what came before a later one.
   private var given: UInt64 = 0
   private(set) var wentBack: String?
-  private let folder: URL
+  let folder: URL
   private var storage: Storage
   private enum Backup {
     case memory(ZoneLog)
@@ -172,7 +172,8 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       return ZoneInfo(
         zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
         intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
-        formatLevel: zone.formatLevel, serverTimeMilliseconds: await time(of: storage))
+        formatLevel: zone.formatLevel, serverTimeMilliseconds: await time(of: storage),
+        floor: try await storage.floor(of: zone))
     }
   }
 
@@ -275,6 +276,13 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     var options = FoldOptions()
     options.runBytes = 3_000
     options.segmentBytes = 3_000
+    guard try await floor() == 0 else {
+      // What was purged only the server's own files tell.
+      let administration = try Administration(folder: try DataFolder(folder))
+      defer { administration.close() }
+      _ = try administration.foldZone(zoneName, options: options)
+      return
+    }
     if let found = try Snapshot.read(in: snapshots), try await !isOwn(found) {
       // The server was put back: what was added up is another log's.
       try FileManager.default.removeItem(at: snapshots)
@@ -300,7 +308,17 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     return try await commonPlace(of: [snapshot.place], generation: info.generation) != nil
   }
 
+  /// The last entry whose change set may be gone.
+  func floor() async throws -> UInt64 {
+    guard case .files(let storage, _) = storage else { return 0 }
+    return try await storage.floor(of: zone(in: storage))
+  }
+
   func snapshot(of generation: UUID) async throws -> Snapshot? {
+    if case .files(let storage, _) = storage, try await floor() > 0 {
+      let zone = try await zone(in: storage)
+      return zone.generation == generation ? try await storage.snapshot(of: zone) : nil
+    }
     guard let found = try Snapshot.read(in: snapshots), try await isOwn(found) else { return nil }
     return found.generation == generation ? found : nil
   }
@@ -308,6 +326,12 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   func segment(
     _ name: String, of generation: UUID, range: Range<Int>
   ) async throws -> Data {
+    if case .files(let storage, _) = storage, try await floor() > 0 {
+      let piece = try await storage.segment(
+        name, of: zone(in: storage), first: range.lowerBound, count: range.count)
+      guard let piece else { throw ProtocolError.noSnapshot }
+      return piece
+    }
     guard let snapshot = try await snapshot(of: generation),
       let file = snapshot.files.first(where: { $0.name == name })
     else { throw ProtocolError.noSnapshot }
@@ -316,7 +340,22 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   }
 
   func digests(at cursor: Cursor) async throws -> ZoneDigests {
-    try await digested.digests(of: zoneInfo().zoneID, at: cursor) { place in
+    var begun: DigestedLog.Begun?
+    if try await floor() > 0 {
+      // The server adds up its log for who asks.
+      if try await snapshot(of: cursor.generation)?.place.sequence ?? 0 < cursor.sequence {
+        try await fold()
+      }
+    }
+    if try await floor() > 0, let snapshot = try await snapshot(of: cursor.generation) {
+      var files: [String: Data] = [:]
+      for file in snapshot.files {
+        files[file.name] = try await segment(
+          file.name, of: cursor.generation, range: 0..<file.bytes)
+      }
+      begun = DigestedLog.Begun(snapshot: snapshot, files: files)
+    }
+    return try await digested.digests(of: zoneInfo().zoneID, at: cursor, from: begun) { place in
       try await pull(
         PullRequest(
           cursor: place, maxBytes: 1 << 20, waitSeconds: 0, replica: UUID(), ownThrough: 0))
@@ -347,43 +386,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     } catch let error as ServerError {
       throw ProtocolError(
         ProtocolError.Code(rawValue: error.code.name), error.message, suggestion: error.suggestion,
-        head: error.head)
-    }
-  }
-}
-
-/// A database's files as they are at one moment, with nobody writing.
-enum FileImage {
-  static let suffixes = ["", "-wal", "-driftless-lock", "-driftless-sync"]
-
-  static func take(_ file: URL) throws -> [String: Data] {
-    var image: [String: Data] = [:]
-    for suffix in suffixes {
-      let path = file.path + suffix
-      guard FileManager.default.fileExists(atPath: path) else { continue }
-      image[suffix] = try Data(contentsOf: URL(fileURLWithPath: path))
-    }
-    return image
-  }
-
-  /// How a copy is put back.
-  enum Manner: Sendable {
-    /// Into the files that are there, which keep their inodes; locks and marks as in the copy.
-    case whole
-    /// The same, but what lies beside the database stays as it is.
-    case databaseAlone
-    /// In the place of files that were removed.
-    case newFiles
-  }
-
-  static func put(_ image: [String: Data], at file: URL, _ manner: Manner = .whole) throws {
-    for suffix in suffixes + ["-shm"] {
-      if manner == .databaseAlone, suffix.hasPrefix("-driftless") { continue }
-      let path = file.path + suffix
-      if manner == .newFiles || image[suffix] == nil, FileManager.default.fileExists(atPath: path) {
-        try FileManager.default.removeItem(atPath: path)
-      }
-      if let data = image[suffix] { try data.write(to: URL(fileURLWithPath: path)) }
+        head: error.head, floor: error.floor)
     }
   }
 }

@@ -35,6 +35,8 @@ final class Simulation: @unchecked Sendable {
   /// What the rogue pushed so far, and whether the log took any of it.
   var rogueNumber: UInt64 = 0
   var hasRogue = false
+  /// How often an operator had to begin the zone anew because its log was purged.
+  var renewals = 0
   /// Whether every clock went nearly right so far.
   var hasPlainTimes = true
 
@@ -208,6 +210,7 @@ final class Simulation: @unchecked Sendable {
     case .fold:
       tell("the server adds up its log")
       try await server.fold()
+    case .purge: tell("the log is purged: \(try server.purge(step.dice))")
     case .clone: try clone(host)
     case .clock: setClock(host, step)
     case .upgrade: try await upgrade(host)
@@ -215,14 +218,7 @@ final class Simulation: @unchecked Sendable {
       tell("the server is backed up")
       try server.backup()
     case .restoreServer: try restoreServer(step.dice)
-    case .renewZone:
-      clock.advance(milliseconds: 90_000_000)
-      tell("the zone gets a new generation")
-      for host in hosts {
-        try host.look()
-        ledger.forget(host: host.number, showing: Set(given.named(host.image).things.keys))
-      }
-      try server.renew()
+    case .renewZone: try renewZone()
     case .replaceZone: try replaceZone()
     case .renameZone: try renameZone()
     case .enroll: try await enroll(host)
@@ -242,6 +238,16 @@ final class Simulation: @unchecked Sendable {
       await host.setKey(step.kind == .findKey)
     case .settle: try await settle(step)
     }
+  }
+
+  func renewZone() throws {
+    clock.advance(milliseconds: 90_000_000)
+    tell("the zone gets a new generation")
+    for host in hosts {
+      try host.look()
+      ledger.forget(host: host.number, showing: Set(given.named(host.image).things.keys))
+    }
+    try server.renew()
   }
 
   /// A person's change: written down from what the replica showed before and shows after it.

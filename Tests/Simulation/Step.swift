@@ -52,6 +52,8 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case lose
     /// The server adds up the zone's log.
     case fold
+    /// The operator shortens the zone's log.
+    case purge
     /// The operator gives the zone another name.
     case renameZone
     /// A person enrolls the store: under the name that its zone has by now, or, away or out of it, with its own zone again.

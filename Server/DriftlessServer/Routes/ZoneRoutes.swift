@@ -31,9 +31,11 @@ struct ZoneRoutes: Sendable {
     router.get("v1/zones/:zone") { request, context in
       let admitted = try await admit(request, context, .read)
       let time = await storage.time()
+      let floor = try await storage.floor(of: admitted.zone)
       return try Self.json(
         Self.info(
-          admitted.zone, time: time, mayWrite: admitted.token.verbs.isSuperset(of: .write)))
+          admitted.zone, time: time, mayWrite: admitted.token.verbs.isSuperset(of: .write),
+          floor: floor))
     }
     router.post("v1/zones/:zone/changes") { request, context in
       try await Self.closingRefused(request) { try await push(request, context) }
@@ -71,11 +73,14 @@ struct ZoneRoutes: Sendable {
     }
   }
 
-  private static func info(_ zone: ZoneRecord, time: UInt64, mayWrite: Bool) -> ZoneInfo {
+  private static func info(_ zone: ZoneRecord, time: UInt64, mayWrite: Bool, floor: UInt64)
+    -> ZoneInfo
+  {
     ZoneInfo(
       zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
       intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
-      formatLevel: zone.formatLevel, serverTimeMilliseconds: time, mayWrite: mayWrite)
+      formatLevel: zone.formatLevel, serverTimeMilliseconds: time, mayWrite: mayWrite,
+      floor: floor > 0 ? floor : nil)
   }
 
   // MARK: - Push

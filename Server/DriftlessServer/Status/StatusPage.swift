@@ -161,10 +161,11 @@ struct StatusPage {
     let replicas =
       look.replicas.map { $0 >= ZoneLook.replicasMax ? "\($0) or more" : Figure.count($0) } ?? "–"
     let snapshot = look.snapshot.map { "\(Figure.bytes($0.bytes)) at \(Figure.count($0.sequence))" }
+    let purged = look.floor > 0 ? " after \(Figure.count(look.floor))" : ""
     return """
       <tr><td data-name="Zone"><a href="\(home)zones/\(Self.percent(look.zone.name))">\(look.zone.name)</a></td>\
       \(Self.number("Change sets", Figure.count(look.zone.head)))\
-      \(Self.number("Log", (look.isCounted ? "" : "≥ ") + Figure.bytes(look.logBytes)))\
+      \(Self.number("Log", (look.isCounted ? "" : "≥ ") + Figure.bytes(look.logBytes) + purged))\
       \(Self.number("Snapshot", snapshot ?? "–"))\(Self.number("Replicas", replicas))\
       \(Self.number("Furthest behind", look.lag.map { Figure.count($0) } ?? "–"))\
       \(Self.number("Last push", ago(look.lastPushMilliseconds)))\

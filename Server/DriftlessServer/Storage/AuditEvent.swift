@@ -11,6 +11,7 @@ package struct AuditEvent: Sendable, Hashable {
     case zoneRenamed = "zone-renamed"
     case zoneRenewed = "zone-renewed"
     case zoneDeleted = "zone-deleted"
+    case zonePurged = "zone-purged"
     case tokenCreated = "token-created"
     case tokenRotated = "token-rotated"
     case tokenRevoked = "token-revoked"

@@ -210,7 +210,7 @@ package struct DataFolder: Sendable {
   ) throws -> FileLock {
     while true {
       if let lock = try FileLock(serveLock, .exclusive, waits: false) {
-        lock.writeProcessID()
+        lock.writeProcessID(version: ServerSchema.version)
         // Of one who put a backup back and was killed.
         Backup.removeDatabase(databasePart)
         return lock
@@ -236,8 +236,16 @@ package struct DataFolder: Sendable {
     return nil
   }
 
-  private var lockHolder: String {
+  private var lockHolder: String { lockLines.first ?? "" }
+
+  private var lockLines: [String] {
     let text = (try? String(contentsOf: serveLock, encoding: .utf8)) ?? ""
-    return text.trimmingCharacters(in: .whitespacesAndNewlines)
+    return text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+  }
+
+  /// Whether the process that serves the folder is of a program that knows what this one does. One of before may have been
+  /// started before the database was brought up to date.
+  var isServedByThisVersion: Bool {
+    lockLines.dropFirst().first.flatMap { Int64($0) } ?? 0 >= ServerSchema.version
   }
 }

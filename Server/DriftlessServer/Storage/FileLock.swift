@@ -59,9 +59,9 @@ package final class FileLock: Sendable {
   /// Lets go before the object goes.
   package func release() { flock(descriptor, LOCK_UN) }
 
-  /// Puts this process's ID into the file, for the one who is refused.
-  package func writeProcessID() {
-    let text = Array("\(getpid())\n".utf8)
+  /// Puts this process's ID into the file, for the one who is refused, and on a line of its own what its program knows.
+  package func writeProcessID(version: Int64) {
+    let text = Array("\(getpid())\n\(version)\n".utf8)
     ftruncate(descriptor, 0)
     _ = pwrite(descriptor, text, text.count, 0)
   }

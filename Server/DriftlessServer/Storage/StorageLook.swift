@@ -30,6 +30,8 @@ package struct ZoneLook: Sendable {
   package var lastSeenMilliseconds: Int64?
   package var lastPushMilliseconds: Int64?
   package var snapshot: (sequence: UInt64, bytes: Int)?
+  /// The last entry whose change set may be gone; 0 where none was purged.
+  package var floor: UInt64 = 0
 
   package init(_ zone: ZoneRecord) { self.zone = zone }
 
@@ -45,6 +47,8 @@ package struct ZoneLook: Sendable {
 final class LogSizes: Sendable {
   private struct Count {
     let generation: UUID
+    /// What was purged is counted no more.
+    let floor: UInt64
     var through: UInt64 = 0
     var bytes: UInt64 = 0
   }
@@ -62,10 +66,13 @@ final class LogSizes: Sendable {
     var left = Self.entriesMax
     for index in looks.indices {
       let zone = looks[index].zone
+      let floor = looks[index].floor
       let known = counts.withLock { $0[zone.id] }
       var count =
-        known.flatMap { $0.generation == zone.generation && $0.through <= zone.head ? $0 : nil }
-        ?? Count(generation: zone.generation)
+        known.flatMap {
+          $0.generation == zone.generation && $0.floor == floor && $0.through <= zone.head
+            ? $0 : nil
+        } ?? Count(generation: zone.generation, floor: floor, through: floor)
       let through = min(zone.head, count.through + left)
       if through > count.through {
         count.bytes += try sum(zone, count.through, through)

@@ -13,6 +13,14 @@ package protocol ZoneAdministration {
   /// - Throws: `ServerError` (`.noZone`, `.locked` while another process folds the zone).
   func foldZone(_ name: String) throws -> Snapshot
 
+  /// The last entry of a zone's log whose change set may be gone; 0 where none was purged.
+  func floor(of zone: ZoneRecord) throws -> UInt64
+
+  /// Shortens a zone's log; replicas that are below the floor go on by its snapshot.
+  ///
+  /// - Throws: `ServerError`: `.noZone`, `.locked`, `.notPurgeable`, and `.folderOnly` where the storage knows no purge.
+  func purgeZone(_ name: String, _ options: PurgeOptions) throws -> PurgeReport
+
   /// Creates a zone with an empty log and a new generation.
   ///
   /// - Throws: `ServerError`: `.badName`, `.exists`.

@@ -69,34 +69,26 @@ package struct ZoneSnapshots: Sendable {
   ///
   /// - Parameters:
   ///   - options: What the fold may take.
+  ///   - kept: What stands for the entries that were purged.
   ///   - isThere: Whether there still is such a zone.
   ///   - isOwn: Whether a place is one of the zone's log: the log may have been put back since the snapshot was made.
   ///   - page: The entries after a place; none at the head.
   /// - Throws: `ServerError`: `.locked` while another process folds the zone, `.diskFull`, what `page` throws.
-  package func fold(
-    _ zone: ZoneRecord, options: FoldOptions = FoldOptions(), isThere: () throws -> Bool,
-    isOwn: (LogMark) throws -> Bool, page: (LogMark) throws -> [LogEntry]
+  func fold(
+    _ zone: ZoneRecord, options: FoldOptions = FoldOptions(),
+    kept: () throws -> PurgedLog.Kept? = { nil },
+    isThere: () throws -> Bool, isOwn: (LogMark) throws -> Bool,
+    page: (LogMark) throws -> [LogEntry]
   ) throws -> Snapshot {
-    let folder = folder(of: zone)
-    do {
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    } catch {
-      throw ServerError(
-        .folder, "cannot create the folder \(folder.path): \(error.localizedDescription)",
-        suggestion: "Check that the data folder belongs to the user of the server.")
-    }
-    let file = folder.appendingPathComponent("fold.lock")
-    guard let lock = try FileLock(file, .exclusive, waits: false) else {
-      throw ServerError(
-        .locked, "another process folds the zone \(zone.name)",
-        suggestion: "Let it end: it makes the snapshot.")
-    }
+    let (folder, lock) = try locked(zone)
     func run() throws -> Snapshot {
+      try begin(in: folder, of: zone, from: kept())
       var fold = try SnapshotFold(
         zone: zone.zoneID, generation: zone.generation, in: folder, options: options)
       if try !isOwn(fold.through) {
         // The log was put back to an older copy and has gone on from there: what was added up is another log's.
         try discard(folder)
+        try begin(in: folder, of: zone, from: kept())
         fold = try SnapshotFold(
           zone: zone.zoneID, generation: zone.generation, in: folder, options: options)
       }
@@ -125,6 +117,107 @@ package struct ZoneSnapshots: Sendable {
       }
     } catch let refusal as ProtocolError {
       if refusal.code == .diskFull { giveBackRoom(folder) }
+      throw ServerError(refusal)
+    }
+  }
+
+  /// The folder of a zone, with nobody else at it.
+  ///
+  /// - Throws: `ServerError`: `.locked`, `.folder`.
+  private func locked(_ zone: ZoneRecord) throws -> (folder: URL, lock: FileLock) {
+    let folder = folder(of: zone)
+    do {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    } catch {
+      throw ServerError(
+        .folder, "cannot create the folder \(folder.path): \(error.localizedDescription)",
+        suggestion: "Check that the data folder belongs to the user of the server.")
+    }
+    let file = folder.appendingPathComponent("fold.lock")
+    guard let lock = try FileLock(file, .exclusive, waits: false) else {
+      throw ServerError(
+        .locked, "another process folds or purges the zone \(zone.name)",
+        suggestion: "Let it end, then say the command again.")
+    }
+    // Of a purge that was killed.
+    try? FileManager.default.removeItem(at: folder.appendingPathComponent(Self.purgeName))
+    return (folder, lock)
+  }
+
+  /// What a purge adds up lies beside the snapshot, which it does not rely on.
+  private static let purgeName = "purge"
+
+  /// A fold goes on from what stands for the entries that were purged, where it has less.
+  private func begin(in folder: URL, of zone: ZoneRecord, from kept: PurgedLog.Kept?) throws {
+    guard let kept else { return }
+    let found = (try? Snapshot.read(in: folder)) ?? nil
+    if let found, found.generation == zone.generation,
+      found.place.sequence >= kept.snapshot.place.sequence
+    {
+      return
+    }
+    try discard(folder)
+    try kept.snapshot.place(in: folder, bytes: kept.bytes)
+  }
+
+  /// - Parameter body: runs while nobody folds or purges the zone.
+  /// - Throws: `ServerError`: `.locked`; what `body` throws.
+  func withLock<Result>(
+    of zone: ZoneRecord, isThere: () -> Bool, body: () throws -> Result
+  ) throws -> Result {
+    let (_, lock) = try locked(zone)
+    defer {
+      lock.release()
+      if !isThere() { forget(zone) }
+    }
+    return try body()
+  }
+
+  /// What a purge has kept in the database stands for the log from then on, and is given in place of what was folded before. Who
+  /// calls has the lock of folds.
+  func discardFolded(of zone: ZoneRecord) throws {
+    let folder = folder(of: zone)
+    try discard(folder)
+    removeSegments(of: folder, but: [])
+  }
+
+  /// Whether all files of a snapshot lie there in their lengths.
+  func hasFiles(of snapshot: Snapshot, _ zone: ZoneRecord) -> Bool {
+    let folder = folder(of: zone)
+    return snapshot.files.allSatisfy { file in
+      var status = stat()
+      return stat(Snapshot.url(of: file.name, in: folder).path, &status) == 0
+        && Int(status.st_size) == file.bytes
+    }
+  }
+
+  /// Adds up a zone's log by itself, whatever snapshot there is, for a purge: nobody else folds or purges the zone meanwhile.
+  ///
+  /// - Parameter body: gets what the log comes to, and the bytes of its files, which are gone afterwards.
+  /// - Throws: `ServerError`, and what `body` throws.
+  func withFoldAnew<Result>(
+    of zone: ZoneRecord, _ kept: PurgedLog.Kept?, isThere: () -> Bool,
+    page: (LogMark) throws -> [LogEntry],
+    body: (Snapshot, @escaping (Snapshot.File) throws -> Data) throws -> Result
+  ) throws -> Result {
+    let (folder, lock) = try locked(zone)
+    let work = folder.appendingPathComponent(Self.purgeName, isDirectory: true)
+    defer {
+      try? FileManager.default.removeItem(at: work)
+      lock.release()
+      if !isThere() { forget(zone) }
+    }
+    do {
+      try FileManager.default.createDirectory(at: work, withIntermediateDirectories: true)
+      try begin(in: work, of: zone, from: kept)
+      let fold = try SnapshotFold(zone: zone.zoneID, generation: zone.generation, in: work)
+      while true {
+        let entries = try page(fold.through)
+        if entries.isEmpty { break }
+        for entry in entries { try fold.append(PullPage.Entry(entry)) }
+      }
+      return try body(fold.finish()) { try Snapshot.bytes(of: $0, in: work) }
+    } catch let refusal as ProtocolError {
       throw ServerError(refusal)
     }
   }
@@ -161,7 +254,15 @@ package struct ZoneSnapshots: Sendable {
   /// - Parameter zones: asked once it is known what lies there, so that none that was made meanwhile is taken for one.
   func sweep(_ zones: () throws -> [ZoneRecord]) throws {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-    let known = Set(try zones().map(\.zoneID))
+    let zones = try zones()
+    let known = Set(zones.map(\.zoneID))
+    for zone in zones
+    where FileManager.default.fileExists(
+      atPath: folder(of: zone).appendingPathComponent(Self.purgeName).path)
+    {
+      // Of a purge that was killed. Where one is at it, it has the lock.
+      try? locked(zone).lock.release()
+    }
     for name in names {
       guard let id = UUID(uuidString: name), !known.contains(id) else { continue }
       forget(folder.appendingPathComponent(name, isDirectory: true))

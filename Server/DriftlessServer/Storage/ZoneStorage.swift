@@ -87,6 +87,9 @@ package protocol ZoneStorage: Sendable {
   /// - Throws: `ServerError` (`.diverged`) when the place or the mark is not of this log.
   func page(of zone: ZoneRecord, _ request: PageRequest) async throws -> LogPage
 
+  /// The last entry of the log whose change set may be gone; 0 where none was purged.
+  func floor(of zone: ZoneRecord) async throws -> UInt64
+
   /// What the log comes to at a place of it; nil where it has not been added up.
   func snapshot(of zone: ZoneRecord) async throws -> Snapshot?
 
@@ -119,6 +122,11 @@ package protocol ZoneStorage: Sendable {
 
   /// Lets go of all that is open. What was acknowledged is durable already.
   func close()
+}
+
+extension ZoneStorage {
+  /// No log of such a storage is purged.
+  package func floor(of zone: ZoneRecord) async throws -> UInt64 { 0 }
 }
 
 /// A zone as it was at one moment.

@@ -44,6 +44,9 @@ protocol ZoneTables {
   /// The first object number of an entry.
   func firstObject(of sequence: UInt64, zone: Int64) throws -> UInt64?
 
+  /// The last entry of the zone's log whose change set may be gone; 0 where none was purged.
+  func floor(of zone: ZoneRecord) throws -> UInt64
+
   /// Appends an entry at the zone's end, and moves that.
   func append(_ entry: NewEntry, to zone: ZoneRecord) throws
 
@@ -94,6 +97,9 @@ protocol ZoneTables {
 
 extension ZoneTables {
   func ready(for part: Push) throws {}
+
+  /// No log of such a storage is purged.
+  func floor(of zone: ZoneRecord) throws -> UInt64 { 0 }
 }
 
 /// A replica that a zone knows.

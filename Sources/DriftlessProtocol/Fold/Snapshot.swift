@@ -77,6 +77,17 @@ extension Snapshot {
     try FoldFile.note(Snapshot.self, in: folder.appendingPathComponent(fileName))
   }
 
+  /// Puts the snapshot into a folder, where a fold goes on from it.
+  ///
+  /// - Parameter bytes: gives the bytes of each of its files.
+  /// - Throws: `ProtocolError`, and what `bytes` throws.
+  package func place(in folder: URL, bytes: (File) throws -> Data) throws {
+    for file in files {
+      try FoldFile.replace(Self.url(of: file.name, in: folder), with: bytes(file))
+    }
+    try write(in: folder)
+  }
+
   func write(in folder: URL) throws(ProtocolError) {
     try FoldFile.replace(folder.appendingPathComponent(Self.fileName), withNote: self)
   }

@@ -7,6 +7,7 @@
 /// | 403 | forbidden |
 /// | 404 | no-zone, no-snapshot, not-staged |
 /// | 409 | stale, generation-changed, diverged, forked, clock-ahead, code-used |
+/// | 410 | purged |
 /// | 413 | too-large |
 /// | 429, 503 | busy (with Retry-After) |
 /// | 507 | disk-full |
@@ -23,12 +24,15 @@ public struct WireError: Hashable, Sendable, Codable {
   public var objects: [UInt64]?
   /// The server's clock, in milliseconds since 1970, where it helps.
   public var serverTimeMilliseconds: UInt64?
+  /// With *purged*: the last entry whose change set may be gone.
+  public var floor: UInt64?
 
   /// A refusal with what helps the replica.
   public init(
     code: String, message: String, suggestion: String, head: UInt64? = nil,
-    objects: [UInt64]? = nil, serverTimeMilliseconds: UInt64? = nil
+    objects: [UInt64]? = nil, serverTimeMilliseconds: UInt64? = nil, floor: UInt64? = nil
   ) {
+    self.floor = floor
     self.code = code
     self.message = message
     self.suggestion = suggestion
@@ -42,7 +46,7 @@ public struct WireError: Hashable, Sendable, Codable {
     self.init(
       code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
       head: error.head, objects: error.objects.isEmpty ? nil : error.objects,
-      serverTimeMilliseconds: error.serverTimeMilliseconds)
+      serverTimeMilliseconds: error.serverTimeMilliseconds, floor: error.floor)
   }
 
   /// The error to throw for an answer with this body.
@@ -52,7 +56,7 @@ public struct WireError: Hashable, Sendable, Codable {
     let code = code.isEmpty ? Self.code(forStatus: status) : .init(rawValue: code)
     return ProtocolError(
       code, message, suggestion: suggestion, head: head, objects: objects ?? [],
-      serverTimeMilliseconds: serverTimeMilliseconds)
+      serverTimeMilliseconds: serverTimeMilliseconds, floor: floor)
   }
 
   /// The HTTP status that goes with a code.
@@ -62,6 +66,7 @@ public struct WireError: Hashable, Sendable, Codable {
     case .forbidden: 403
     case .noZone, .noSnapshot, .notStaged: 404
     case .stale, .generationChanged, .diverged, .forked, .clockAhead, .codeUsed: 409
+    case .purged: 410
     case .tooLarge: 413
     case .busy: 503
     case .diskFull: 507

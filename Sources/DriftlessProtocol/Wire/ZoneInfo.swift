@@ -25,6 +25,8 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
   public var serverTimeMilliseconds: UInt64
   /// Whether who asked may push; a server that does not say lets it be tried.
   public var mayWrite: Bool
+  /// The last entry of the log whose change set may be gone: the zone's snapshot stands for it. Nil where there is none.
+  public var floor: UInt64?
 
   /// The most replacements that a zone and a replica remember.
   public static let replacementsMax = 64
@@ -34,8 +36,9 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
     zone: String, zoneID: UUID, generation: UUID, parent: ZoneParent? = nil,
     intent: ZoneIntent = .offer, replacements: [UUID] = [], head: UInt64, chain: LogChain,
     formatLevel: UInt16 = ChangeSetHeader.formatLevel, serverTimeMilliseconds: UInt64,
-    mayWrite: Bool = true
+    mayWrite: Bool = true, floor: UInt64? = nil
   ) {
+    self.floor = floor
     self.zone = zone
     self.zoneID = zoneID
     self.generation = generation
@@ -62,6 +65,7 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
     formatLevel = try values.decode(UInt16.self, forKey: .formatLevel)
     serverTimeMilliseconds = try values.decode(UInt64.self, forKey: .serverTimeMilliseconds)
     mayWrite = try values.decodeIfPresent(Bool.self, forKey: .mayWrite) ?? true
+    floor = try values.decodeIfPresent(UInt64.self, forKey: .floor)
   }
 }
 

@@ -67,6 +67,11 @@ extension SyncEngine {
         // What cannot be answered stops no pull: the rest of the log is elsewhere.
         try note(Self.damagedThere, of: parked)
         continue
+      } catch let error as ProtocolError where error.code == .purged {
+        try note(
+          "It was purged from the zone's log, whose snapshot has what it came to: enrol a new, empty store.",
+          of: parked)
+        continue
       }
       guard let entry = page.entries.first, entry.follows(before),
         ChangeSetHeader.isWhole(entry.frame)

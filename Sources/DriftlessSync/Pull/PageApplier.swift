@@ -44,6 +44,8 @@ final class PageApplier {
   var report = PullReport()
   /// It takes in what the zone's log comes to: no entry of it says what came first.
   var isJoining = false
+  /// Where what the log comes to cannot be taken in, the log can be read.
+  var hasLog = true
   /// Deletes of a large part of the replica are meant.
   var allowsMassDelete = false
   /// Parts of the push that is applied are still to come: what waits for all of it waits on.

@@ -104,6 +104,8 @@ extension SyncEngine {
           "What the store holds goes into a file beside it, and it takes the zone's state.")
         return try await takeZone(info, after: state, because: .replaced, &report)
       }
+      try Self.checkHasLog(
+        info, "the zone began anew, and what the store holds is to meet all of its log")
       try admit(Self.offering, of: info.generation)
       return try await noted(.offered, 0, info, after: state, &report) { transaction, state in
         try Self.startOver(&state, info: info, transaction, schema: schema)
@@ -119,8 +121,13 @@ extension SyncEngine {
     let place =
       try await transport.commonPlace(of: marks, generation: state.generation)
       ?? Cursor.start(generation: state.generation).mark
+    try Self.checkHasLog(
+      info, after: place.sequence,
+      "the server was put back, and what the store has in common with it ends at entry \(place.sequence)"
+    )
     try await noted(.offered, place.sequence, info, after: state, &report) { transaction, state in
-      try self.rollBack(&state, to: place, head: info.head, transaction)
+      try self.checkKeeps(above: place, info, state, transaction)
+      return try self.rollBack(&state, to: place, head: info.head, transaction)
     }
   }
 
@@ -139,6 +146,8 @@ extension SyncEngine {
     let known = try replicaState()
     // Where the zone is another one meanwhile, the next step hears of that, and comes back by what is meant with it.
     guard info.zoneID == known.zoneID, info.generation == known.generation else { return }
+    try Self.checkHasLog(
+      info, "the server lost what this store knew, and the log would have to be read again")
     try await noted(.offered, 0, info, after: known, &report) { transaction, state in
       try FormerLog.note(acknowledged: state.acknowledged, transaction)
       return try Self.startOver(
@@ -228,6 +237,20 @@ extension SyncEngine {
   }
 
   // MARK: Offer
+
+  /// Who does not have the entries above the common place begins the log again from its start.
+  private func checkKeeps(
+    above place: LogMark, _ info: ZoneInfo, _ state: ReplicaState, _ transaction: WriteTransaction
+  ) throws {
+    guard info.floor ?? 0 > 0 else { return }
+    let connection = transaction.connection
+    guard try LogPlaces.nextNumber(after: place.sequence, on: connection) != nil,
+      try KeptFrames.cover(after: place.sequence, through: state.cursor, on: connection)
+    else {
+      throw SyncError.logPurged(
+        "the server was put back, and the store does not keep what the server lost entry by entry")
+    }
+  }
 
   /// Goes back to the last common place of both logs: what was edited above it is offered anew, with
   /// the times of the edits. What was never acknowledged stays pending as it is.

@@ -44,6 +44,7 @@ extension SyncEngine {
     _ info: ZoneInfo, after known: ReplicaState, because said: Reconciliation.Cause,
     _ report: inout SyncReport
   ) async throws {
+    try await checkMayBegin(with: info)
     let newest = try store.read { try $0.maximumTransactionNumber() }
     // A zone that was replaced on purpose is no other log by chance.
     let isReplaced = try store.read { try KnownReplacements.misses(info, $0) }

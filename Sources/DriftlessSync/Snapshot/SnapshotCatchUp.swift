@@ -106,15 +106,25 @@ extension PageApplier {
     }
   }
 
+  /// Whether all that is pending of an object are edits, and a delete by another replica takes them.
+  private func isLostToDelete(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws -> Bool {
+    guard let own = pending[key], own.whole == .none, own.offers.isEmpty else { return false }
+    return entity.description.deletePolicy == .deleteWins
+  }
+
   /// Deletes what was here.
   func delete(_ deletes: [SnapshotNews.Delete]) throws {
     var living: [(entity: SyncSchema.Entity, delete: SnapshotNews.Delete)] = []
     for delete in deletes {
       guard let entity = schema.entity(numbered: delete.key.entity) else { continue }
       if try transaction.concreteKey(root: delete.key) == delete.key {
-        guard !isHeld(delete.key),
-          try pending.isEmpty || !isReferredToHere(delete.key, entity)
-        else {
+        let isReferredTo = try !pending.isEmpty && isReferredToHere(delete.key, entity)
+        if !hasLog, !isReferredTo, try isLostToDelete(entity, delete.key) {
+          // The delete wins whatever else came before it: it is settled as the log's entry would be.
+          try zone.set(.dead, of: delete.key, delete.side)
+          continue
+        }
+        guard !isHeld(delete.key), !isReferredTo else {
           // Of what it was when it was deleted the log tells more.
           throw UnfitSnapshot(reason: "an object that is pending here was deleted in the zone")
         }
@@ -125,6 +135,14 @@ extension PageApplier {
     }
     let brake = MassDeleteBrake(transaction, schema: schema, limit: options.massDelete)
     guard try allowsMassDelete || brake.admits(living.count) else {
+      guard hasLog else {
+        throw SyncError(
+          .massDelete,
+          "The zone's snapshot deletes \(living.count) objects here, and its log was purged. Nothing was changed",
+          suggestion:
+            "When that is meant: syncctl sync --allow-mass-delete. When not, ask the zone's operator."
+        )
+      }
       // Each entry of the log says whether its deletes are meant.
       throw UnfitSnapshot(reason: "\(living.count) objects that are here were deleted in the zone")
     }

@@ -159,24 +159,28 @@ extension PageApplier {
         run.first + UInt64(offset), ObjectKey(entity: entity.rootNumber, key: key),
         living: run.isAlive ? ObjectKey(entity: entity.number, key: key) : nil,
         existed: entry.existed)
-      // Who offers what it has tells its deletes as well.
-      if !run.isAlive {
+      // Who offers what it has tells its deletes as well. Of what was here before, the history has it.
+      if !run.isAlive, !entry.existed {
         try transaction.recordDelete(ObjectKey(entity: entity.number, key: key))
       }
     }
   }
 
-  private func checkNames(_ entity: ChangeSetIndex.Entity) throws {
+  func checkNames(_ entity: ChangeSetIndex.Entity) throws {
+    try Self.checkNames(entity, schema)
+  }
+
+  static func checkNames(_ entity: ChangeSetIndex.Entity, _ schema: SyncSchema) throws {
     guard let own = schema.entity(namedNowOrBefore: entity.name) else {
-      throw Self.unknown(entity.name)
+      throw unknown(entity.name)
     }
     // Values under two names of one property are two in a snapshot: which came later, the log tells.
-    guard own.name == entity.name else { throw Self.former(entity.name) }
+    guard own.name == entity.name else { throw former(entity.name) }
     for name in entity.properties {
       guard let property = own.property(namedNowOrBefore: name) else {
-        throw Self.unknown("\(entity.name).\(name)")
+        throw unknown("\(entity.name).\(name)")
       }
-      guard property.name == name else { throw Self.former("\(entity.name).\(name)") }
+      guard property.name == name else { throw former("\(entity.name).\(name)") }
     }
   }
 

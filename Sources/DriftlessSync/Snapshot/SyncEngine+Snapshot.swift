@@ -8,6 +8,15 @@ struct UnfitSnapshot: Error {
   let reason: String
 }
 
+/// Where a snapshot stood that could not be taken in, with the last transaction of the store by then.
+struct UnfitPlace {
+  let place: LogMark
+  let newest: Int64
+  let reason: String
+  /// Whether the log could be read in place of it: then more stands in the way.
+  let hadLog: Bool
+}
+
 extension SyncEngine {
   /// A replica that has nothing of the zone's log takes what the log comes to, where the zone has added it up. The log goes on
   /// from there.
@@ -29,7 +38,7 @@ extension SyncEngine {
   ) async throws -> Bool {
     guard try store.read({ try mayTakeSnapshot($0) }) else { return false }
     let state = try replicaState()
-    return try await takeSnapshot(&report) { snapshot in
+    let outcome = try await takeSnapshot(&report) { snapshot in
       let place = snapshot.place.sequence
       guard place > state.cursor, place <= head, place >= state.mark?.sequence ?? 0 else {
         return false
@@ -37,11 +46,33 @@ extension SyncEngine {
       let log = bytesPerEntry * Double(place - state.cursor)
       return Double(snapshot.bytes) < log * self.options.snapshotShare
     }
+    return outcome.isTaken
   }
 
-  private func takeSnapshot(
-    _ report: inout SyncReport, where isWanted: (Snapshot) -> Bool
-  ) async throws -> Bool {
+  /// How a try at the zone's snapshot ended.
+  enum SnapshotOutcome {
+    case taken
+    /// There is none, or none that is wanted.
+    case none
+    /// It says what cannot be taken in here.
+    case unfit(String)
+    /// It could not be fetched, or be read.
+    case failed(any Error)
+
+    var isTaken: Bool {
+      if case .taken = self { return true }
+      return false
+    }
+  }
+
+  /// - Parameter hasLog: whether the log can be read where the snapshot cannot be taken.
+  func takeSnapshot(
+    _ report: inout SyncReport, hasLog: Bool = true, allowsMassDelete: Bool = false,
+    where isWanted: (Snapshot) -> Bool
+  ) async throws -> SnapshotOutcome {
+    var outcome = SnapshotOutcome.none
+    let instead =
+      hasLog ? "The log is read, not the zone's snapshot" : "The zone's snapshot is not taken"
     let generation = try replicaState().generation
     for _ in 0..<SyncTuning.snapshotAttemptsMax {
       do {
@@ -49,34 +80,54 @@ extension SyncEngine {
           listed.place.sequence > 0
         else { break }
         try check(listed)
-        guard listed.place != unfitSnapshot, isWanted(listed) else { break }
+        guard isWanted(listed) else { break }
+        // What stood in its way may be gone, where there is nothing else.
+        let newest = try store.read { try $0.maximumTransactionNumber() }
+        if let unfitSnapshot, unfitSnapshot.place == listed.place,
+          hasLog || !unfitSnapshot.hadLog && unfitSnapshot.newest == newest && !allowsMassDelete
+        {
+          outcome = .unfit(unfitSnapshot.reason)
+          break
+        }
         // Who has something pending looks for it among the names of what the zone knows.
         let snapshot = try store.read({ try hasNothing($0) }) ? listed.objects : listed
         guard try await fetch(snapshot, report) else { continue }
         do {
           try await checkPlace(of: snapshot)
-          report.pull.add(try install(snapshot))
-          return true
+          report.pull.add(
+            try install(snapshot, hasLog: hasLog, allowsMassDelete: allowsMassDelete))
+          return .taken
         } catch let unfit as UnfitSnapshot {
-          unfitSnapshot = snapshot.place
+          unfitSnapshot = UnfitPlace(
+            place: snapshot.place, newest: newest, reason: unfit.reason, hadLog: hasLog)
           throw unfit
         }
       } catch let unfit as UnfitSnapshot {
-        log.notice("The log is read, not the zone's snapshot: \(unfit.reason)")
+        log.notice("\(instead): \(unfit.reason)")
+        outcome = .unfit(unfit.reason)
         break
       } catch let error as ProtocolError where Self.isOfSnapshot(error) {
         log.warning("The zone's snapshot cannot be taken in: \(error.message)")
         // It may have been damaged on its way.
         try bookkeep { try SegmentPieces.dropAll(on: $0.connection) }
+        outcome = .failed(error)
       } catch let error where Self.isOfWay(error) {
         // The log may come all the same: a page of it says what is wrong, if anything is.
-        log.warning("The log is read, not the zone's snapshot: \(error)")
+        log.warning("\(instead): \(error)")
+        outcome = .failed(error)
         break
       }
     }
-    guard try store.read({ try SegmentPieces.exist(on: $0.connection) }) else { return false }
+    // Where the log does not come, it is tried again at each sync, and what was fetched of it is there.
+    if case .unfit = outcome { return outcome }
+    try dropPieces()
+    return outcome
+  }
+
+  /// A snapshot that was not taken is wanted no more where the log goes on.
+  func dropPieces() throws {
+    guard try store.read({ try SegmentPieces.exist(on: $0.connection) }) else { return }
     try bookkeep { try SegmentPieces.dropAll(on: $0.connection) }
-    return false
   }
 
   /// Whether the snapshot's place is one of the zone's log, for a replica that has something of the log: the snapshot may be of
@@ -84,15 +135,11 @@ extension SyncEngine {
   private func checkPlace(of snapshot: Snapshot) async throws {
     let state = try replicaState()
     guard state.cursor > 0 else { return }
-    do {
-      _ = try await transport.pull(
-        PullRequest(
-          cursor: Cursor(
-            generation: snapshot.generation, sequence: snapshot.place.sequence,
-            chain: snapshot.place.chain), mark: state.mark, maxBytes: 1, waitSeconds: 0,
-          replica: state.replica, ownThrough: state.mark?.sequence ?? 0))
-    } catch let error as ProtocolError where error.code == .diverged {
-      throw UnfitSnapshot(reason: "it is of another log")
+    // A pull after that place would tell the server that this replica has it.
+    for place in [snapshot.place, state.mark].compactMap(\.self) {
+      guard
+        try await transport.commonPlace(of: [place], generation: snapshot.generation) == place
+      else { throw UnfitSnapshot(reason: "it is of another log") }
     }
   }
 
@@ -116,13 +163,19 @@ extension SyncEngine {
 
   /// Whether a snapshot can be taken in beside what the replica has: what is set aside, or waits for a person, and what is
   /// offered anew go by entries of the log.
-  private func mayTakeSnapshot(_ transaction: ReadTransaction) throws -> Bool {
+  func mayTakeSnapshot(_ transaction: ReadTransaction) throws -> Bool {
+    let state = try Self.state(on: transaction.connection, of: store)
+    return try Self.mayTakeSnapshot(transaction) { try pendingSet(transaction, state: state) }
+  }
+
+  static func mayTakeSnapshot(
+    _ transaction: ReadTransaction, pending: () throws -> PendingSet
+  ) throws -> Bool {
     let connection = transaction.connection
-    let state = try Self.state(on: connection, of: store)
     guard try !Outbox.exists(on: connection), try Parking.entries(on: connection).isEmpty,
       try !RememberedDeletes(connection).haveCome, try FormerLog.time(transaction) == nil
     else { return false }
-    let pending = try pendingSet(transaction, state: state)
+    let pending = try pending()
     return !pending.hasOffers && !pending.objects.containsState { $0.isOffered }
   }
 
@@ -148,7 +201,7 @@ extension SyncEngine {
   /// Brings the snapshot's files into the store.
   ///
   /// - Returns: false when the zone has another snapshot meanwhile.
-  private func fetch(_ snapshot: Snapshot, _ report: SyncReport) async throws -> Bool {
+  func fetch(_ snapshot: Snapshot, _ report: SyncReport) async throws -> Bool {
     let files = snapshot.files
     try bookkeep { try SegmentPieces.drop(but: Set(files.map(\.name)), on: $0.connection) }
     let total = files.reduce(0) { $0.addingClamped($1.bytes) }
@@ -193,8 +246,12 @@ extension SyncEngine {
   }
 
   /// Takes in what the files say: rows, history, numbers and cursor in one transaction.
-  private func install(_ snapshot: Snapshot) throws -> PullReport {
+  private func install(
+    _ snapshot: Snapshot, hasLog: Bool, allowsMassDelete: Bool
+  ) throws -> PullReport {
     var report = try settling(after: HybridTime(rawValue: snapshot.newestTime)) { applier, state in
+      applier.hasLog = hasLog
+      applier.allowsMassDelete = allowsMassDelete
       let connection = applier.transaction.connection
       let isNothing = try applier.pending.isEmpty && hasNothing(applier.transaction)
       // Without the names, nothing that is pending can be looked for.
@@ -202,7 +259,14 @@ extension SyncEngine {
         state.mark?.sequence ?? 0 <= snapshot.place.sequence,
         try mayTakeSnapshot(applier.transaction),
         applier.pending.isEmpty || snapshot.objects != snapshot
-      else { throw UnfitSnapshot(reason: "something was saved meanwhile") }
+      else {
+        guard hasLog else {
+          throw SyncError(
+            .superseded, "Something was saved while the zone's snapshot was fetched.",
+            suggestion: "Sync again.")
+        }
+        throw UnfitSnapshot(reason: "something was saved meanwhile")
+      }
       let reader = try SnapshotReader(snapshot) { file in
         try SegmentPieces.bytes(of: file.name, on: connection)
       }

@@ -54,6 +54,15 @@
       }
     }
 
+    package func floor(of zone: ZoneRecord) throws -> UInt64 { 0 }
+
+    package func purgeZone(_ name: String, _ options: PurgeOptions) throws -> PurgeReport {
+      throw ServerError(
+        .folderOnly, "zone purge is not there for PostgreSQL: the log of zone \(name) stays whole",
+        suggestion: "A zone that is begun anew has a short log: driftless-server zone renew \(name)"
+      )
+    }
+
     package func createZone(_ name: String) throws -> ZoneRecord {
       try ZoneName.check(name)
       return try write {

@@ -33,6 +33,13 @@
     static func into(_ copy: PostgresConnection, of source: SQLiteConnection) throws {
       let tokens = Dictionary(grouping: try source.tokens(), by: \.zoneID)
       for zone in try source.zones() {
+        guard try PurgedLog.floor(of: zone, on: source) == 0 else {
+          throw ServerError(
+            .notPurgeable,
+            "the log of zone \(zone.name) was purged, and a PostgreSQL database has whole logs alone",
+            suggestion: "Begin the zone anew first, and let its replicas offer what they hold: "
+              + "driftless-server zone renew \(zone.name)")
+        }
         var writer = SQLiteZoneCopy(of: zone, source, copy)
         try writer.run(tokens[zone.id] ?? [])
       }

@@ -41,6 +41,7 @@ extension LogAppend {
     let zone = try current(record, part.cursor.generation)
     try check(part.cursor.mark, in: zone)
     if let mark = part.mark { try check(mark, in: zone) }
+    try checkFloor(part.cursor.mark, in: zone)
     try checkClock(part.contents, zone)
     guard header.part == 1 else { return }
     _ = try enter(part, zone, replica(of: part.replica, zone: zone), isProbe: true)

@@ -15,6 +15,7 @@ struct LogAppend<Tables: ZoneTables> {
     if let answer = try repeated(push, replica, in: zone) { return answer }
     try check(push.cursor.mark, in: zone)
     if let mark = push.mark { try check(mark, in: zone) }
+    try checkFloor(push.cursor.mark, in: zone)
     try checkClock(push.contents, zone)
     guard push.part == nil else { return try publish(push, zone, replica) }
     return try enter(push, zone, replica)
@@ -156,6 +157,14 @@ struct LogAppend<Tables: ZoneTables> {
   func check(_ place: LogMark, in zone: ZoneRecord) throws {
     guard try tables.place(at: place.sequence, of: zone) == place else {
       throw ServerError.diverged(at: place.sequence, zone)
+    }
+  }
+
+  /// - Throws: `ServerError` (`.purged`) where the log does not go on from the place any more.
+  func checkFloor(_ place: LogMark, in zone: ZoneRecord) throws {
+    let floor = try tables.floor(of: zone)
+    guard place.sequence >= floor else {
+      throw ServerError.purged(at: place.sequence, floor: floor, zone)
     }
   }
 

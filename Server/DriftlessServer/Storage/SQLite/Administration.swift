@@ -68,8 +68,14 @@ package struct Administration: ZoneAdministration {
   ///
   /// - Throws: `ServerError` (`.noZone`, `.locked` while another process folds the zone).
   package func foldZone(_ name: String) throws -> Snapshot {
+    try foldZone(name, options: FoldOptions())
+  }
+
+  package func foldZone(_ name: String, options: FoldOptions) throws -> Snapshot {
     let zone = try existingZone(name)
-    return try ZoneSnapshots(folder).fold(zone) {
+    return try ZoneSnapshots(folder).fold(
+      zone, options: options, kept: { try keptSnapshot(of: zone) }
+    ) {
       try connection.generations().contains(zone.generation)
     } isOwn: { place in
       try connection.place(at: place.sequence, of: existingZone(name)) == place
@@ -81,7 +87,13 @@ package struct Administration: ZoneAdministration {
 
   /// A zone's snapshot; nil when there is none.
   package func snapshot(of zone: ZoneRecord) throws -> Snapshot? {
-    try ZoneSnapshots(folder).snapshot(of: zone)
+    let found = try ZoneSnapshots(folder).snapshot(of: zone)
+    let kept = try PurgedLog.row(of: zone, on: connection)?.snapshot
+    return [found, kept].compactMap(\.self).max { $0.place.sequence < $1.place.sequence }
+  }
+
+  package func floor(of zone: ZoneRecord) throws -> UInt64 {
+    try PurgedLog.floor(of: zone, on: connection)
   }
 
   /// - Throws: `ServerError`: `.badName`, `.exists`.

@@ -115,8 +115,7 @@ package struct DatabaseCheck {
       .integer(zone.id), .integer(LogPosition.of(zone: zone.id, number: 0)),
       .integer(LogPosition.of(zone: zone.id &+ 1, number: 0)),
     ])
-    var place = Cursor.start(generation: zone.generation).mark
-    var nextObject: UInt64 = 1
+    var (place, nextObject) = try checkPurged(of: zone)
     while try statement.step() {
       outcome.entries += 1
       let entry = try entry(statement)

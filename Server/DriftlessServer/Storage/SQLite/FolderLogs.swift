@@ -45,9 +45,13 @@ struct FolderLogs: FoldedLogs {
     _ zone: ZoneRecord, options: FoldOptions, page: (LogMark) throws -> [LogEntry]
   ) throws -> Snapshot {
     try snapshots.fold(
-      zone, options: options,
+      zone, options: options, kept: { try kept(zone) },
       isThere: { try database.run { try $0.generations().contains(zone.generation) } },
       isOwn: { try isOwn($0, zone) }, page: page)
+  }
+
+  private func kept(_ zone: ZoneRecord) throws -> PurgedLog.Kept? {
+    try database.keptSnapshot(of: zone)
   }
 
   func forget(_ zone: ZoneRecord) { snapshots.forget(zone) }
@@ -57,6 +61,18 @@ struct FolderLogs: FoldedLogs {
   var freeBytes: Int? { snapshots.freeBytes }
 
   func close() { database.close() }
+}
+
+extension Database {
+  /// What stands for the entries of a zone's log that were purged; nil where none was.
+  func keptSnapshot(of zone: ZoneRecord) throws -> PurgedLog.Kept? {
+    let row = try run { try PurgedLog.row(of: zone, on: $0) }
+    return row.map { row in
+      PurgedLog.kept(row, of: zone) { name in
+        try self.run { try PurgedLog.bytes(of: name, of: zone, on: $0) }
+      }
+    }
+  }
 }
 
 extension SQLiteConnection {

@@ -33,10 +33,10 @@ extension DatabaseCheck {
         "replica",
         """
         SELECT lower(hex(replica.uuid)), 'its last push is ' || last_push || ', and the log has '
-          || coalesce(max(log.number), 0)
-        FROM replica LEFT JOIN log ON log.replica = replica.id
+          || coalesce(max(entry.number), 0)
+        FROM replica LEFT JOIN entry ON entry.replica = replica.id
         WHERE replica.zone = ?1 AND ?2 >= 0 AND ?3 >= 0 GROUP BY replica.id
-        HAVING last_push < coalesce(max(log.number), 0) OR length(replica.uuid) <> 16
+        HAVING last_push < coalesce(max(entry.number), 0) OR length(replica.uuid) <> 16
         """
       ),
     ]

@@ -129,6 +129,10 @@ extension SQLiteConnection {
     }
     try check(request.after, in: current)
     if let mark = request.mark { try check(mark, in: current) }
+    let floor = try PurgedLog.floor(of: current, on: self)
+    guard request.after.sequence >= floor else {
+      throw ServerError.purged(at: request.after.sequence, floor: floor, current)
+    }
     let own = try request.own.flatMap { try replicaRow($0.replica)?.id }
     let statement = try prepare(
       """
@@ -159,6 +163,13 @@ extension SQLiteConnection {
           bytes: isHeaderOnly ? statement.data(3) : statement.data(3) + statement.data(5),
           isHeaderOnly: isHeaderOnly))
     }
+    // What was read of the zone is older than the entries: a purge may have come in between.
+    if let first = entries.first, first.sequence != request.after.sequence + 1 {
+      let floor = try PurgedLog.floor(of: current, on: self)
+      if request.after.sequence < floor {
+        throw ServerError.purged(at: request.after.sequence, floor: floor, current)
+      }
+    }
     // The head was read before the entries, so these may reach beyond it.
     return LogPage(entries: entries, head: max(current.head, entries.last?.sequence ?? 0))
   }
@@ -187,7 +198,7 @@ extension SQLiteConnection {
     guard sequence <= zone.head else { return nil }
     if sequence == 0 { return Cursor.start(generation: zone.generation).mark }
     if sequence == zone.head { return LogMark(sequence: sequence, chain: zone.chain) }
-    let statement = try prepare("SELECT chain FROM log WHERE position = ?")
+    let statement = try prepare("SELECT chain FROM entry WHERE position = ?")
     defer { statement.reset() }
     statement.bind(LogPosition.of(zone: zone.id, number: sequence), at: 1)
     guard try statement.step() else { return nil }

@@ -12,7 +12,11 @@ extension SQLiteZoneStorage {
     return try await reader.perform { [self] connection in
       var look = try connection.withSnapshot { try self.look(connection, from: name, count: count) }
       for index in look.zones.indices {
-        let snapshot = try snapshots.snapshot(of: look.zones[index].zone)
+        let zone = look.zones[index].zone
+        let found = try snapshots.snapshot(of: zone)
+        let kept = try PurgedLog.row(of: zone, on: connection)?.snapshot
+        let snapshot = [found, kept].compactMap(\.self)
+          .max { $0.place.sequence < $1.place.sequence }
         look.zones[index].snapshot = snapshot.map { ($0.place.sequence, $0.bytes) }
       }
       let path = folder.database.path
@@ -48,7 +52,10 @@ extension SQLiteZoneStorage {
     // One more, to know whether there are more.
     let zones = try connection.zones(from: name, count: count + 1)
     var looks = zones.prefix(count).map { ZoneLook($0) }
-    for index in looks.indices { try connection.look(at: &looks[index]) }
+    for index in looks.indices {
+      looks[index].floor = try PurgedLog.floor(of: looks[index].zone, on: connection)
+      try connection.look(at: &looks[index])
+    }
     try sizes.count(&looks) { zone, after, through in
       let sum = try connection.scalar(
         "SELECT cast(total(size) AS INTEGER) FROM log WHERE position > ? AND position <= ?",
@@ -99,8 +106,11 @@ extension SQLiteConnection {
     let statement = try prepare(
       """
       SELECT sighting.replica, sighting.cursor, coalesce(replica.last_push, 0),
-        (SELECT max(received_ms) FROM log
-          WHERE log.replica = replica.id AND log.number = replica.last_push),
+        coalesce(
+          (SELECT max(received_ms) FROM log
+            WHERE log.replica = replica.id AND log.number = replica.last_push),
+          (SELECT max(received_ms) FROM purged
+            WHERE purged.replica = replica.id AND purged.number = replica.last_push)),
         sighting.seen_ms, sighting.token, token_note.name
       FROM (SELECT * FROM sighting WHERE zone = ?1 ORDER BY cursor, replica LIMIT ?2) AS sighting
       LEFT JOIN replica ON replica.uuid = sighting.replica AND replica.zone = ?1

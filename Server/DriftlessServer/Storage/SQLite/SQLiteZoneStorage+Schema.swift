@@ -36,8 +36,10 @@ import DriftlessSQLite
 /// `audit`       one row a line of the record of who did what (`AuditLog`).
 /// `operator_token`  one row an operator's token: SHA-256 of the secret, its name, when it ends, when revoked.
 /// `enrolment_code`  one row a code for one use: SHA-256 of its text, what its token is to be, when it ends, and which token was made.
+/// `purge`       one row a zone whose log was shortened: up to where, and which files its snapshot has; `purge_file`: those files;
+///               `purged`: of each entry that went what `log` has beside its change set. The view `entry` is `log` and `purged`.
 enum ServerSchema {
-  static let version: Int64 = 4
+  static let version: Int64 = 5
   /// The versions that `apply` brings to the present one.
   static let readable: ClosedRange<Int64> = 2...version
 
@@ -110,7 +112,7 @@ enum ServerSchema {
   /// Those that a file of this version may not have yet.
   static let laterTables = [
     "clock", "token_note", "sighting", "operator_token", "staged", "staging", "audit",
-    "enrolment_code",
+    "enrolment_code", "purge", "purge_file", "purged",
   ]
 
   /// Tables that a database does not have, as far as it may not be without them.
@@ -180,6 +182,8 @@ enum ServerSchema {
         try connection.execute(tombstone)
         try addReplacements(to: connection)
       case 3: try addReplacements(to: connection)
+      // A program of before knows no floor.
+      case 4: try connection.execute("PRAGMA user_version = \(version)")
       case 1:
         throw ServerError(
           .folder, "the data folder is of version 1, whose logs have no chains",
@@ -190,6 +194,7 @@ enum ServerSchema {
       for statement in [
         GivenTimes.statement, TokenNotes.statement, Sightings.statement, OperatorTokens.statement,
         StagedParts.statement, AuditLog.statement, EnrolmentCodes.statement,
+        PurgedLog.statement,
         "DROP INDEX IF EXISTS log_replica", logIndex,
       ] {
         try connection.execute(statement)

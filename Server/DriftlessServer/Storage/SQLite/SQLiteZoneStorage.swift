@@ -236,14 +236,24 @@ package final class SQLiteZoneStorage: ZoneStorage {
     }
   }
 
+  package func floor(of zone: ZoneRecord) async throws -> UInt64 {
+    try await reader.perform { try PurgedLog.floor(of: zone, on: $0) }
+  }
+
   package func snapshot(of zone: ZoneRecord) async throws -> Snapshot? {
     try await reader.perform { [snapshots] connection in
-      guard let snapshot = try snapshots.snapshot(of: zone),
-        let current = try connection.zone(named: zone.name),
-        current.generation == zone.generation,
-        // A database that was put back to an older copy has another log.
-        try connection.place(at: snapshot.place.sequence, of: current) == snapshot.place
+      guard let current = try connection.zone(named: zone.name),
+        current.generation == zone.generation
       else { return nil }
+      let kept = try PurgedLog.row(of: current, on: connection)?.snapshot
+      guard let snapshot = try snapshots.snapshot(of: zone),
+        // A database that was put back to an older copy has another log.
+        try connection.place(at: snapshot.place.sequence, of: current) == snapshot.place,
+        // Who is below a floor has nothing else: the newer one has to be there.
+        kept.map({
+          snapshot.place.sequence > $0.place.sequence && snapshots.hasFiles(of: snapshot, zone)
+        }) ?? true
+      else { return kept }
       return snapshot
     }
   }
@@ -251,8 +261,11 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package func segment(
     _ name: String, of zone: ZoneRecord, first: Int, count: Int
   ) async throws -> Data? {
-    try await reader.perform { [snapshots] _ in
-      try snapshots.piece(of: name, of: zone, first: first, count: count)
+    try await reader.perform { [snapshots] connection in
+      if let kept = try PurgedLog.bytes(of: name, of: zone, on: connection) {
+        return Data(kept.dropFirst(first).prefix(count))
+      }
+      return try snapshots.piece(of: name, of: zone, first: first, count: count)
     }
   }
 

@@ -27,7 +27,7 @@ extension SQLiteZoneTables {
   func entry(of replica: KnownReplica, number: UInt64) throws -> KnownEntry? {
     let statement = try connection.prepare(
       """
-      SELECT position, first_object, digest, chain FROM log WHERE replica = ? AND number = ?
+      SELECT position, first_object, digest, chain FROM entry WHERE replica = ? AND number = ?
       ORDER BY position DESC LIMIT 1
       """)
     defer { statement.reset() }
@@ -61,10 +61,14 @@ extension SQLiteZoneTables {
   }
 
   func firstObject(of sequence: UInt64, zone: Int64) throws -> UInt64? {
-    let statement = try connection.prepare("SELECT first_object FROM log WHERE position = ?")
+    let statement = try connection.prepare("SELECT first_object FROM entry WHERE position = ?")
     defer { statement.reset() }
     statement.bind(LogPosition.of(zone: zone, number: sequence), at: 1)
     return try statement.step() ? UInt64(clamping: statement.int64(0)) : nil
+  }
+
+  func floor(of zone: ZoneRecord) throws -> UInt64 {
+    try PurgedLog.floor(of: zone, on: connection)
   }
 
   func append(_ entry: NewEntry, to zone: ZoneRecord) throws {

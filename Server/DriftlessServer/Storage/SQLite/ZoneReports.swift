@@ -5,7 +5,7 @@ package import Foundation
 package struct ZoneReport: Sendable {
   package let zone: ZoneRecord
   package let createdMilliseconds: Int64
-  /// Change sets of the log, and their bytes.
+  /// Change sets that the log has, and their bytes.
   package let entries: Int
   package let bytes: Int64
   /// Objects that were made in the log, deleted ones included.
@@ -14,6 +14,8 @@ package struct ZoneReport: Sendable {
   package let tokens: Int
   /// When the last change set came; nil where the log is empty.
   package let lastPushMilliseconds: Int64?
+  /// The last entry whose change set may be gone; 0 where none was purged.
+  package var floor: UInt64 = 0
 }
 
 /// What is known of a replica of a zone.
@@ -72,7 +74,7 @@ extension Administration {
           try count("SELECT count(*) FROM token WHERE zone = ? AND revoked_ms IS NULL") ?? 0),
         lastPushMilliseconds: try count(
           "SELECT received_ms FROM zone JOIN log ON position = zone.id << 40 | head WHERE zone.id = ?"
-        )
+        ), floor: try PurgedLog.floor(of: zone, on: connection)
       )
     }
   }
@@ -87,12 +89,15 @@ extension Administration {
     }
   }
 
-  private func replicaReports(of zone: ZoneRecord) throws -> [ReplicaReport] {
+  func replicaReports(of zone: ZoneRecord) throws -> [ReplicaReport] {
     let statement = try connection.prepare(
       """
       SELECT known.uuid, sighting.cursor, coalesce(replica.last_push, 0),
-        (SELECT max(received_ms) FROM log
-          WHERE log.replica = replica.id AND log.number = replica.last_push),
+        coalesce(
+          (SELECT max(received_ms) FROM log
+            WHERE log.replica = replica.id AND log.number = replica.last_push),
+          (SELECT max(received_ms) FROM purged
+            WHERE purged.replica = replica.id AND purged.number = replica.last_push)),
         sighting.seen_ms, sighting.token, token_note.name
       FROM (SELECT uuid FROM replica WHERE zone = ?1
         UNION SELECT replica FROM sighting WHERE zone = ?1) AS known

@@ -45,13 +45,16 @@ extension SQLiteConnection {
   private func empty(_ zone: ZoneRecord) throws {
     let first = LogPosition.of(zone: zone.id, number: 0)
     let end = LogPosition.of(zone: zone.id &+ 1, number: 0)
-    for table in ["log", "object"] {
+    for table in ["log", "object", "purged"] {
       try run(
         "DELETE FROM \(table) WHERE position >= ? AND position < ?", .integer(first),
         .integer(end))
     }
     // Each replica takes another ID for the new log: those of the old one would fill the zone in time.
-    for table in ["identity", "claim", "tombstone", "replica", "sighting", "staged", "staging"] {
+    for table in [
+      "identity", "claim", "tombstone", "replica", "sighting", "staged", "staging", "purge",
+      "purge_file",
+    ] {
       try run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
     }
   }
