@@ -120,6 +120,9 @@ extension SyncEngine {
       let key = try PutBack.key(of: entry, entity, transaction),
       let row = try transaction.knownRow(key)
     else { return nil }
+    if case .place = property.kind, entry.kept.flatMap(PlaceText.after) != nil {
+      return try PlaceText.standing(of: key, property, transaction)
+    }
     var json = JSONText()
     try ReplicaExport.append(property, of: key, values: row.values, transaction, to: &json)
     return String(decoding: json.bytes, as: UTF8.self)
@@ -180,7 +183,8 @@ extension SyncEngine {
         let opened = SealedValue.cell(in: value).flatMap {
           opener.value(ofCell: $0, property, of: entity, identity: entry.object)
         }
-        try PutBack(entry, entity, transaction).set(opened ?? value, property, row: values.row)
+        try PutBack(entry, entity, transaction).set(
+          opened ?? value, property, row: values.row, text: set)
       } else if let set {
         let (entity, property) = try property(name, of: entry, schema)
         try PutBack(entry, entity, transaction).set(elements: set, property, row: values.row)
