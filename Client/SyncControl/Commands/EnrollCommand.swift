@@ -123,6 +123,7 @@ struct EnrollCommand: ControlCommand {
     }
     let answered = Date()
     try SyncEngine.checkZone(of: store, named: zone, info)
+    if home == nil { try noteUnprepared(store) }
     try authorities.keep(target.url)
     try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
     try SyncEngine.enroll(
@@ -141,6 +142,17 @@ struct EnrollCommand: ControlCommand {
       line: "enrolled with zone \(zone) at \(server), as replica "
         + (status.replica?.uuidString.lowercased() ?? "unknown")
         + (status.zoneWasReplaced ? "; \(StatusReport.replacedText)" : ""))
+  }
+
+  /// Says what would be there once more for each host that has the same file.
+  private func noteUnprepared(_ store: PersistentStore) throws {
+    let count = try SyncEngine.unpreparedObjects(of: store)
+    guard count > 0 else { return }
+    output.note(
+      "\(count) object\(count == 1 ? "" : "s") without unique keys \(count == 1 ? "is" : "are") this store's own: Core Data "
+        + "wrote the file, and it was never prepared. If the same file lies on other hosts, do not sync yet: run syncctl store "
+        + "adopt \(target.store.shellWord), and enroll copies of it there; else each host adds the objects once more."
+    )
   }
 
   /// The code or the token that this enrols by.
