@@ -104,7 +104,7 @@ struct EnrollCommand: ControlCommand {
     // The token of one server is no other's.
     let home = try? SyncEngine.home(of: store)
     let isSame = home.map { $0.server.isSameServer(as: address) } ?? false
-    let given = try given(besideStore: isSame)
+    let given = try given(besideStore: isSame, otherHome: isSame ? nil : home?.server)
     var enrolment: EnrolmentFile?
     if case .code(let code) = given {
       // It is not used up for a store that cannot be enrolled.
@@ -157,12 +157,19 @@ struct EnrollCommand: ControlCommand {
 
   /// The code or the token that this enrols by.
   ///
-  /// - Parameter isBeside: whether a token beside the store would do.
-  private func given(besideStore isBeside: Bool) throws(Failure) -> TokenSource.Given {
+  /// - Parameters:
+  ///   - isBeside: whether a token beside the store would do.
+  ///   - other: the server that it is for, where that is another one.
+  private func given(
+    besideStore isBeside: Bool, otherHome other: URL?
+  ) throws(Failure) -> TokenSource.Given {
     if tokenFile == nil, let code = try CodeSource(code: code, file: codeFile).read() {
       return .code(code)
     }
-    return try TokenSource(file: tokenFile, store: isBeside ? target.url : nil).given()
+    return try TokenSource(
+      file: tokenFile, store: isBeside ? target.url : nil,
+      withheld: other.map { (TokenFile.url(forStore: target.url), $0) }
+    ).given()
   }
 
   /// The zone's own address is what one has at hand, and not what is asked for.
