@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Logging
 import ProgramStart
 import SyncDaemon
 
@@ -7,14 +8,21 @@ import SyncDaemon
 public enum SyncControl {
   /// Runs the command line of this process and ends it with the documented exit code.
   public static func main() async -> Never {
+    // What the libraries note as they go is for a daemon's log; a person reads what commands say.
+    LoggingSystem.bootstrap { label in
+      var handler = StreamLogHandler.standardError(label: label)
+      handler.logLevel = .warning
+      return handler
+    }
     exit(await run(Array(CommandLine.arguments.dropFirst())))
   }
 
   /// Runs a command line.
   ///
-  /// - Parameter arguments: Without the program's name.
+  /// - Parameter words: Without the program's name.
   /// - Returns: The exit code.
-  public static func run(_ arguments: [String]) async -> Int32 {
+  public static func run(_ words: [String]) async -> Int32 {
+    let arguments = NegativeValues.joined(words)
     if let unknown = UnknownCommand(
       arguments, program: "syncctl", .init(SyncControlCommand.self))
     {

@@ -40,7 +40,7 @@ struct DriftlessServerCommand: AsyncParsableCommand {
 
   /// Runs the command line of this process; ends it where that fails.
   static func run() async {
-    let arguments = Array(CommandLine.arguments.dropFirst())
+    let arguments = NegativeValues.joined(Array(CommandLine.arguments.dropFirst()))
     if let unknown = UnknownCommand(arguments, program: "driftless-server", .init(Self.self)) {
       let status = ExitCode.validationFailure.rawValue
       Complaint(

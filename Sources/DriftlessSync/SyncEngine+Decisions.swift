@@ -131,6 +131,9 @@ extension SyncEngine {
       let key = try PutBack.key(of: entry, entity, transaction),
       let row = try transaction.knownRow(key)
     else { return nil }
+    if case .place = property.kind, entry.kept.flatMap(PlaceText.after) != nil {
+      return try PlaceText.standing(of: key, property, transaction)
+    }
     var json = JSONText()
     try ReplicaExport.append(property, of: key, values: row.values, transaction, to: &json)
     return String(decoding: json.bytes, as: UTF8.self)
@@ -194,7 +197,7 @@ extension SyncEngine {
           opener.value(ofCell: $0, property, of: entity, identity: entry.object)
         }
         try PutBack(entry, entity, transaction, schema: schema, withoutLost: withoutLost)
-          .set(opened ?? value, property, row: values.row)
+          .set(opened ?? value, property, row: values.row, text: set)
       } else if let set {
         let (entity, property) = try property(name, of: entry, schema)
         try PutBack(entry, entity, transaction, schema: schema, withoutLost: withoutLost)

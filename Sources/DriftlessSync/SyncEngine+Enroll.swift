@@ -77,6 +77,14 @@ extension SyncEngine {
     try lock()
     guard try !isEnrolled(at: home) else { return }
     let info = try await transport.zoneInfo()
+    let unprepared = try Self.unpreparedObjects(of: store)
+    if unprepared > 0 {
+      log.warning(
+        """
+        \(store.label) brings \(unprepared) objects without unique keys as its own: Core Data wrote the file, and it was never \
+        prepared. The same file on other hosts brings them once more. Prepare it once, before it is copied (adopt())
+        """)
+    }
     try Self.enroll(store: store, server: home.server, zone: home.zone, info: info)
     log.notice("\(store.label) is enrolled with zone \(home.zone) at \(home.server)")
   }

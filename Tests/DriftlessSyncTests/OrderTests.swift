@@ -84,6 +84,54 @@ struct OrderTests {
     #expect(try world.replicas.contains { try !$0.conflicts.isEmpty })
   }
 
+  /// A shelf with rows of these names, made on each replica by itself under the same identities, as by an import of one file.
+  private func importedTwice(
+    _ orders: [[Int]]
+  ) async throws -> (World, shelf: UUID, rows: [UUID]) {
+    let world = try await World(2)
+    let shelf = UUID()
+    let rows = orders[0].map { _ in UUID() }
+    for (replica, order) in zip(world.replicas, orders) {
+      try replica.insert("Shelf", ["name": .string("s")], identity: shelf)
+      for (name, row) in rows.enumerated() {
+        try replica.insert("Row", ["name": .string("\(name)")], identity: row)
+      }
+      try replica.arrange(shelf, order.map { rows[$0] })
+    }
+    try await world.settle()
+    return (world, shelf, rows)
+  }
+
+  @Test("Where two replicas import one list, its places differ and its order does not: no conflict")
+  func importedAlike() async throws {
+    let (world, shelf, rows) = try await importedTwice([Array(0..<40), Array(0..<40)])
+    for replica in world.replicas {
+      #expect(try replica.rows(of: shelf) == rows)
+      #expect(try replica.conflicts == [])
+      #expect(try replica.status.waiting == 0)
+    }
+  }
+
+  @Test("Of two orders the journal tells who came after whom, and that is put back")
+  func importedInTwoOrders() async throws {
+    let (world, shelf, rows) = try await importedTwice([[0, 1, 2, 3, 4], [0, 3, 1, 2, 4]])
+    let order = try world[0].rows(of: shelf)
+    let entries = try world.replicas.flatMap { try $0.conflicts }
+    #expect(Set(entries.map(\.object)) == [rows[1], rows[3], rows[4]])
+    let moved = try #require(entries.first { $0.object == rows[3] })
+    #expect(moved.explanation.hasPrefix("its place in Shelf.rows was changed on both sides"))
+    func text(_ row: UUID) -> String { "\"\(row.uuidString.lowercased())\"" }
+    let sides = [moved.local, moved.remote, moved.kept]
+    #expect(Set(sides) == [text(rows[2]), text(rows[0])], "\(sides)")
+    let replica = try #require(
+      try world.replicas.first { try $0.conflicts.contains { $0 == moved } })
+    try SyncEngine.keep(conflict: moved.number, of: replica.store)
+    try SyncEngine.undo(conflict: moved.number, of: replica.store)
+    try await world.settle()
+    let other = order == rows ? [0, 3, 1, 2, 4] : [0, 1, 2, 3, 4]
+    for replica in world.replicas { #expect(try replica.rows(of: shelf) == other.map { rows[$0] }) }
+  }
+
   @Test("F43 A move to another relationship stands against a move within, by the later edit")
   func moveAway() async throws {
     let (world, shelf, rows) = try await world(rows: 4)

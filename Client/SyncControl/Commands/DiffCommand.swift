@@ -43,7 +43,9 @@ struct DiffCommand: ControlCommand {
     let store = try StoreAccess.open(
       URL(fileURLWithPath: path).standardizedFileURL.resolvingSymlinksInPath(), reading: true)
     defer { store.close() }
-    if let lost = try store.lostCommits() { output.note("\(path): not all is here: \(lost.text)") }
+    if let lost = try store.lostCommits() {
+      output.note("\(path): \(lost.text(lastSync: try SyncEngine.status(of: store).lastSync))")
+    }
     return try ExportLines { line in try ReplicaExport.write(store, entity: entity, to: line) }
   }
 }

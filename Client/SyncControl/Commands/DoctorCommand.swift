@@ -20,12 +20,7 @@ struct DoctorCommand: ControlCommand {
   func perform() async throws {
     if forgetLost { try target.open().forgetLostCommits() }
     var checks = [sqlite()]
-    var isFolder: ObjCBool = false
-    if FileManager.default.fileExists(atPath: target.url.path, isDirectory: &isFolder),
-      !isFolder.boolValue
-    {
-      checks += DoctorCheck.files(of: target.url)
-    }
+    checks += DoctorCheck.files(of: target.url)
     do {
       try StoreAccess.requireFile(at: target.url)
       // A look, whatever the file is: nothing in it or beside it changes.

@@ -114,7 +114,7 @@ struct EnrollCommand: ControlCommand {
     // The token of one server is no other's.
     let home = try? SyncEngine.home(of: store)
     let isSame = home.map { $0.server.isSameServer(as: address) } ?? false
-    let given = try given(besideStore: isSame)
+    let given = try given(besideStore: isSame, otherHome: isSame ? nil : home?.server)
     var enrolment: EnrolmentFile?
     if case .code(let code) = given {
       // It is not used up for a store that cannot be enrolled.
@@ -133,6 +133,7 @@ struct EnrollCommand: ControlCommand {
     }
     let answered = Date()
     try SyncEngine.checkZone(of: store, named: zone, info)
+    if home == nil { try noteUnprepared(store) }
     try authorities.keep(target.url)
     try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
     try SyncEngine.enroll(
@@ -155,14 +156,32 @@ struct EnrollCommand: ControlCommand {
         + (status.zoneWasReplaced ? "; \(StatusReport.replacedText)" : ""))
   }
 
+  /// Says what would be there once more for each host that has the same file.
+  private func noteUnprepared(_ store: PersistentStore) throws {
+    let count = try SyncEngine.unpreparedObjects(of: store)
+    guard count > 0 else { return }
+    output.note(
+      "\(count) object\(count == 1 ? "" : "s") without unique keys \(count == 1 ? "is" : "are") this store's own: Core Data "
+        + "wrote the file, and it was never prepared. If the same file lies on other hosts, do not sync yet: run syncctl store "
+        + "adopt \(target.store.shellWord), and enroll copies of it there; else each host adds the objects once more."
+    )
+  }
+
   /// The code or the token that this enrols by.
   ///
-  /// - Parameter isBeside: whether a token beside the store would do.
-  private func given(besideStore isBeside: Bool) throws(Failure) -> TokenSource.Given {
+  /// - Parameters:
+  ///   - isBeside: whether a token beside the store would do.
+  ///   - other: the server that it is for, where that is another one.
+  private func given(
+    besideStore isBeside: Bool, otherHome other: URL?
+  ) throws(Failure) -> TokenSource.Given {
     if tokenFile == nil, let code = try CodeSource(code: code, file: codeFile).read() {
       return .code(code)
     }
-    return try TokenSource(file: tokenFile, store: isBeside ? target.url : nil).given()
+    return try TokenSource(
+      file: tokenFile, store: isBeside ? target.url : nil,
+      withheld: other.map { (TokenFile.url(forStore: target.url), $0) }
+    ).given()
   }
 
   /// The zone's own address is what one has at hand, and not what is asked for.

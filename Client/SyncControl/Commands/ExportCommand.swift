@@ -28,7 +28,9 @@ struct ExportCommand: ControlCommand {
   func perform() throws {
     // The lines are JSON with and without --json.
     let store = try target.open(reading: true)
-    if let lost = try store.lostCommits() { output.note("not all is here: \(lost.text)") }
+    if let lost = try store.lostCommits() {
+      output.note(lost.text(lastSync: try SyncEngine.status(of: store).lastSync))
+    }
     let operation: ReplicaExport.Operation = upsert ? .upsert : .insert
     try ReplicaExport.write(store, entity: entity, as: operation) { piece in
       try ProgramOutput.write(piece)

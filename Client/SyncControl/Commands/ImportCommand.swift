@@ -61,7 +61,8 @@ struct ImportCommand: ControlCommand {
             doing: "importing", unit: "KiB", done: place >> 10, total: size >> 10,
             place: "line \(line)"))
       }
-      let report = try await WaitNotice(output: output, progress: progress).during({ file }) {
+      let name = file == "-" ? "standard input" : file
+      let report = try await WaitNotice(output: output, progress: progress).during({ name }) {
         try importer.run(bytes)
       }
       try output.put(report, line: report.text)
@@ -87,9 +88,14 @@ struct ImportCommand: ControlCommand {
         suggestion: "check the path and its permissions")
     }
     var status = stat()
+    let isKnown = fstat(handle.fileDescriptor, &status) == 0
+    if isKnown, status.st_mode & S_IFMT == S_IFDIR {
+      throw Failure(
+        .badData, code: "unreadable", "\(file) is a folder.",
+        suggestion: "name a file of JSON lines, or - for standard input")
+    }
     // A plain file can be read at any place, and again; of standard input it is not known where that begins.
-    guard fstat(handle.fileDescriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-      file != "-"
+    guard isKnown, status.st_mode & S_IFMT == S_IFREG, file != "-"
     else { return (ImportBytes(try ImportPipe(handle) { Interrupt.wasAsked }), 0) }
     return (ImportBytes(handle), Int(status.st_size))
   }

@@ -17,13 +17,27 @@ struct WhyCommand: ControlCommand {
   func perform() throws {
     let store = try target.open(reading: true)
     let element = try ElementPath(element, model: store.model)
-    let explanation = try SyncEngine.why(
-      of: store, object: element.identity, property: element.property,
-      keys: try? KeySource.of(store: target.url)?.read())
+    let explanation = try explanation(of: element, in: store)
     let status = try SyncEngine.status(of: store)
     try output.put(
       Report(explanation: explanation, isEnrolled: status.isEnrolled),
       lines: Self.lines(explanation, status, ObjectLabels(store)))
+  }
+
+  /// An object that is not there is told as it was named.
+  private func explanation(
+    of element: ElementPath, in store: PersistentStore
+  ) throws -> PropertyExplanation {
+    do {
+      return try SyncEngine.why(
+        of: store, object: element.identity, property: element.property,
+        keys: try? KeySource.of(store: target.url)?.read())
+    } catch let error as SyncError where error.code == .unknownElement {
+      var failure = Failure(error)
+      failure.message = failure.message.replacingOccurrences(
+        of: "object \(element.identity.uuidString.lowercased())", with: "object \(element.object)")
+      throw failure
+    }
   }
 
   /// The explanation, and whether there is a zone that the store could be in step with.

@@ -6,6 +6,8 @@ import SyncDaemon
 struct ElementPath {
   var identity: UUID
   var property: String
+  /// The object as it was named.
+  var object: String
 
   init(_ text: String, model: ManagedObjectModel) throws(Failure) {
     guard let slash = text.firstIndex(of: "/") else { throw Self.malformed(text) }
@@ -25,6 +27,7 @@ struct ElementPath {
         ?? dots.last, dot != rest.startIndex
     else { throw Self.malformed(text) }
     property = String(rest[rest.index(after: dot)...])
+    object = "\(name)/\(rest[..<dot])"
     identity = NamedIdentity.identity(String(rest[..<dot]), of: entity)
   }
 

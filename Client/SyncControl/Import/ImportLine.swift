@@ -106,6 +106,8 @@ struct ImportError: Error, Hashable {
   var suggestion: String?
   /// Whether nothing is wrong with it, and somebody does not want the import to go on.
   var isInterrupted = false
+  /// Whether it is the file that cannot be read, whatever its lines say.
+  var isOfFile = false
   /// Whether the line makes an object that is there.
   var isThereAlready = false
 

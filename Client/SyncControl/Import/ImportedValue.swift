@@ -23,7 +23,12 @@ enum ImportedValue {
       case .uri: text(json).flatMap { URL(string: $0) }.map { .uri($0) }
       case .undefined, .objectID, .composite: nil
       }
-    return value.map { .success($0) } ?? .failure(Mismatch(expected: expectation(of: type)))
+    return value.map { .success($0) }
+      ?? .failure(
+        Mismatch(
+          expected: type == .decimal && isOutOfReach(json)
+            ? "a decimal number whose digits are multiplied by 10 to the power of -128 to 127"
+            : expectation(of: type)))
   }
 
   /// A value of another kind than the attribute takes.
@@ -109,6 +114,14 @@ enum ImportedValue {
       else { return nil }
     }
     return .decimal(value)
+  }
+
+  /// Whether a text is a decimal number of few enough digits: then it is its exponent that no value has.
+  private static func isOutOfReach(_ json: JSONValue) -> Bool {
+    switch json {
+    case .string(let text), .number(let text): decimalDigits(text).map { $0.count <= 38 } ?? false
+    default: false
+    }
   }
 
   private static let posix = Locale(identifier: "en_US_POSIX")

@@ -67,12 +67,14 @@ package struct Importer {
             "what lines \(skippedLines + 1) to \(there) insert is in the store: where an import of this "
             + "file was cut off, go on with --skip \(there); else use upsert")
       }
+      let mend = error.isOfFile ? "see why it cannot be read" : "correct the line"
       throw Failure(
-        .badData, code: "bad-line", "\(source):\(error.line): \(error.message)",
+        .badData, code: error.isOfFile ? "unreadable" : "bad-line",
+        "\(source):\(error.line): \(error.message)",
         suggestion: error.suggestion
           ?? (progress.line == 0
-            ? "correct the line and import again; nothing was saved"
-            : "\(progress.text): correct the line and go on with --skip \(progress.line)"))
+            ? "\(mend) and import again; nothing was saved"
+            : "\(progress.text): \(mend) and go on with --skip \(progress.line)"))
     } catch is Stop {
       throw ImportInterrupted(progress: progress)
     } catch {
@@ -253,6 +255,15 @@ package struct Importer {
     return isRefused && (try? transaction.isOvertaken(in: store)) == true
   }
 
+  /// A value as an import file has it, a text without its quotes.
+  private func told(_ value: PropertyValue) -> String {
+    if case .string(let text) = value { return text }
+    var json = JSONText()
+    json.value(value) { _, json in json.raw("null") }
+    let text = String(decoding: json.bytes, as: UTF8.self)
+    return text.hasPrefix("\"") ? String(text.dropFirst().dropLast()) : text
+  }
+
   /// Names the line whose object takes a key that another one has.
   private func importError(
     _ error: ConstraintConflictError, _ context: ManagedObjectContext,
@@ -268,7 +279,7 @@ package struct Importer {
     }.sorted { $0.line < $1.line }
     let entity = named.last?.entity ?? conflict.conflictingObjects.first?.entity.name ?? "object"
     let keys = conflict.constraint.map { name in
-      "\(name) \(conflict.constraintValues[name]?.plain.map { "\($0)" } ?? "null")"
+      "\(name) \(told(conflict.constraintValues[name] ?? .null))"
     }.joined(separator: ", ")
     var other = "another object has it"
     if let id = conflict.databaseObject,

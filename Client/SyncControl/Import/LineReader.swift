@@ -79,6 +79,7 @@ struct LineReader {
   private func unreadable(_ failure: ImportBytes.ReadFailure) -> ImportError {
     var error = ImportError(line: number + 1, "the file cannot be read on: \(failure.reason)")
     error.isInterrupted = failure.isInterrupted
+    error.isOfFile = true
     return error
   }
 }

@@ -6,7 +6,9 @@ import Foundation
 enum ConflictText {
   static func lines(_ entry: JournalEntry, _ labels: ObjectLabels) -> [String] {
     let object = "\(entry.entity)\(labels.label(entry.object))"
-    let place = entry.property.map { "\($0) of \(object)" } ?? object
+    let reference = entry.property.flatMap(PlaceName.property(ofPlace:))
+    let name = reference.map { "place in \($0)" } ?? entry.property
+    let place = name.map { "\($0) of \(object)" } ?? object
     var lines = ["\(entry.number)  \(place)  (\(entry.policy))", "    \(entry.explanation)"]
     // A whole object has no one value on either side: the sentence says what became of it.
     if entry.property != nil {
@@ -17,7 +19,10 @@ enum ConflictText {
       // What a migration took away, no other replica set.
       if entry.transaction == 0, entry.remote == nil { values.removeAll { $0.0 != "here" } }
       if let base = entry.base { values.append(("before", base)) }
-      lines += values.map { "    " + "\($0.0):".padded(to: 9) + shown($0.1) }
+      lines += values.map {
+        let value = reference == nil ? shown($0.1) : shown(place: $0.1, of: entry, labels)
+        return "    " + "\($0.0):".padded(to: 9) + value
+      }
     }
     if let side = entry.decision {
       let when = entry.decidedAt.map { " " + Moment.text($0) } ?? ""
@@ -47,6 +52,18 @@ enum ConflictText {
   private static func shown(_ value: String) -> String {
     guard value.count > charactersMax else { return value }
     return "\(value.prefix(charactersMax))… (\(value.count) characters)"
+  }
+
+  /// After whom an object comes in its list; a number in entries of before.
+  private static func shown(
+    place text: String, of entry: JournalEntry, _ labels: ObjectLabels
+  ) -> String {
+    if text == "null" { return "first" }
+    guard let other = try? JSONDecoder().decode(UUID.self, from: Data(text.utf8)) else {
+      return shown(text)
+    }
+    let label = labels.label(other)
+    return "after \(entry.entity)" + (label.isEmpty ? "/\(other.uuidString.lowercased())" : label)
   }
 
   private static let nobody = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))

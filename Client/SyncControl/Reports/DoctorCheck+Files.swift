@@ -4,12 +4,15 @@ import Glibc
 import SyncDaemon
 
 extension DoctorCheck {
-  /// What can be told of a store's files without opening it: place, rights, locks, room.
+  /// What can be told of a store's files without opening it: place, rights, locks, room. Of what is no plain file nothing is
+  /// advised: who opens it says what it is.
   static func files(of store: URL) -> [DoctorCheck] {
+    var status = stat()
+    guard stat(store.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return [] }
     let odd = sideFiles(of: store)
     // What is no plain file is not read.
     let lock = odd.isEmpty ? [lock(of: store)] : []
-    return odd + [rights(of: store), place(of: store)] + lock
+    return odd + (mayBeStore(store) ? [rights(of: store)] : []) + [place(of: store)] + lock
       + [room(for: store), log(of: store)]
   }
 
@@ -27,6 +30,12 @@ extension DoctorCheck {
   private static func bytes(_ path: String) -> Int {
     let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
     return size?.intValue ?? 0
+  }
+
+  /// Whether a file is a database, or cannot be read: no rights are advised for any other.
+  private static func mayBeStore(_ store: URL) -> Bool {
+    guard let file = try? FileHandle(forReadingFrom: store) else { return true }
+    return (try? file.read(upToCount: 16)) == Data("SQLite format 3\0".utf8)
   }
 
   static func rights(of store: URL) -> DoctorCheck {

@@ -2,6 +2,14 @@ import Driftless
 import Foundation
 
 extension LostCommits {
+  /// The same for a store that may have synced since: what the zone had is here again, and nobody can tell what else there was.
+  func text(lastSync: Date?) -> String {
+    guard let lastSync, lastSync > found else { return "not all is here: \(text)" }
+    return
+      "\(count) acknowledged transaction\(count == 1 ? " was" : "s were") gone \(Moment.text(found)), and the store has synced "
+      + "since: what the zone had is here again (syncctl doctor --forget-lost takes note)"
+  }
+
   /// What is gone, for a person, and what to do about it.
   var text: String {
     "\(count) acknowledged transaction\(count == 1 ? "" : "s") gone, found \(Moment.text(found)): the "

@@ -129,7 +129,8 @@ extension CurlTransport {
   var awaited: String {
     let doing =
       switch phase {
-      case .idle: "working on the store"
+      // The server has answered; what takes its time is done here.
+      case .idle: return "the work on the store"
       case .connecting: "connecting"
       case .waiting: "connected, no answer so far"
       case .receiving: "receiving"

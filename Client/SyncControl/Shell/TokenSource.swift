@@ -1,3 +1,4 @@
+import Driftless
 import DriftlessProtocol
 import Foundation
 import SyncDaemon
@@ -13,6 +14,8 @@ struct TokenSource {
   var file: String?
   /// The store, which may have a token of before.
   var store: URL?
+  /// A token beside the store that is another server's, as far as addresses tell, and is not sent to this one.
+  var withheld: (token: URL, server: URL)?
 
   /// What there is to enrol by.
   enum Given {
@@ -54,6 +57,15 @@ struct TokenSource {
     let typed = TokenPrompt.answer(to: question)
     if isKept, let kept, typed?.allSatisfy(\.isNewline) ?? true {
       return .token(try TokenFile.read(kept))
+    }
+    if typed == nil, let withheld,
+      FileManager.default.fileExists(atPath: withheld.token.path)
+    {
+      throw Failure(
+        .usage, code: "no-token",
+        "The token beside the store is for \(withheld.server.absoluteString), and is not sent to another address.",
+        suggestion: "where that is the same server: syncctl enroll … --token-file "
+          + withheld.token.path.shellWord + "; else name this server's token")
     }
     guard let typed else {
       throw Failure(

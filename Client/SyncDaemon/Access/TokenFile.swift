@@ -39,10 +39,7 @@ package enum TokenFile {
       let reason = errno
       if reason == EMFILE || reason == ENFILE { throw .noFileLeft(for: url.path) }
       if reason == ENOENT { return nil }
-      if let failure = StoreSideFile.rightsFailure(at: url.path, beside: storePath(of: url)) {
-        throw Failure(
-          .notAllowed, code: "no-token", failure.message, suggestion: failure.suggestion)
-      }
+      if reason == EACCES { throw notReadable(url) }
       throw Failure(
         .notAllowed, code: "no-token",
         "\(url.path) cannot be read: \(String(cString: strerror(reason))).",
@@ -63,6 +60,31 @@ package enum TokenFile {
         suggestion: "chmod 600 \(url.path.shellWord)")
     }
     return readAll(descriptor, bytesMax)
+  }
+
+  /// Whose the file is, and who may not read it.
+  private static func notReadable(_ url: URL) -> Failure {
+    func name(_ user: uid_t) -> String {
+      getpwuid(user).flatMap { $0.pointee.pw_name }.map { String(cString: $0) } ?? "\(user)"
+    }
+    var status = stat()
+    let own = name(geteuid())
+    guard lstat(url.path, &status) == 0 else {
+      return Failure(
+        .notAllowed, code: "no-token", "\(own) may not enter a folder on the way to \(url.path).",
+        suggestion: "see who may: namei -l \(url.path.shellWord)")
+    }
+    let mode = String(status.st_mode & 0o777, radix: 8)
+    let isOwn = status.st_uid == geteuid()
+    return Failure(
+      .notAllowed, code: "no-token",
+      isOwn
+        ? "\(url.path) has mode \(mode): its owner, \(own), may not read it."
+        : "\(url.path) is \(name(status.st_uid))'s (mode \(mode)): \(own) may not read it.",
+      suggestion: isOwn
+        ? "chmod 600 \(url.path.shellWord)"
+        : "run the command as \(name(status.st_uid)); or give the file to \(own), as root: "
+          + "chown \(own) \(url.path.shellWord)")
   }
 
   /// Keeps a token: a new file with mode 0600, moved into place, so that no half token is ever

@@ -29,6 +29,7 @@ package struct DataFolder: Sendable {
   package init(_ url: URL, creates: Bool = true, takesEmptied: Bool = false) throws {
     umask(0o077)
     self.url = url
+    try Self.checkIsNoFile(url)
     if access(database.path, F_OK) != 0 {
       try checkNothingIsThere(creates: creates, takesLeft: takesEmptied)
     }
@@ -36,12 +37,33 @@ package struct DataFolder: Sendable {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     } catch {
       throw ServerError(
-        .folder, "cannot create the data folder \(url.path): \(error.localizedDescription)",
+        .folder, "cannot create the data folder \(url.path): \(Self.reason(of: error))",
         suggestion: "Name a folder that this user may write, with --data.")
     }
     guard access(url.path, W_OK | X_OK) == 0 else { throw notWritable }
     if !takesEmptied { try checkDatabaseIsNotEmptied() }
     if access(database.path, F_OK) != 0 { try noteDatabaseIsBegun() }
+  }
+
+  /// A file in the folder's place, or in the place of a folder on the way to it.
+  private static func checkIsNoFile(_ url: URL) throws {
+    var status = stat()
+    let isThere = stat(url.path, &status) == 0
+    guard isThere ? status.st_mode & S_IFMT != S_IFDIR : errno == ENOTDIR else { return }
+    throw ServerError(
+      .folder,
+      isThere
+        ? "\(url.path) is a file, and a server keeps its data in a folder"
+        : "a part of the path \(url.path) is a file, and no folder",
+      suggestion: "Name a folder with --data, one that is empty or not there yet.")
+  }
+
+  /// In the system's words.
+  private static func reason(of error: any Error) -> String {
+    let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+    guard let cause, cause.domain == NSPOSIXErrorDomain, let code = Int32(exactly: cause.code)
+    else { return error.localizedDescription }
+    return String(cString: strerror(code))
   }
 
   private var notWritable: ServerError {
@@ -120,6 +142,7 @@ package struct DataFolder: Sendable {
   private init(unchecked url: URL) { self.url = url }
 
   private static func checkToServe(_ url: URL) throws {
+    try checkIsNoFile(url)
     let folder = url.appendingPathComponent(databaseName)
     guard access(folder.path, F_OK) != 0 else { return }
     guard let names = try? FileManager.default.contentsOfDirectory(atPath: url.path) else {

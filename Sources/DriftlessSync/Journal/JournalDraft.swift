@@ -49,6 +49,31 @@ struct JournalDraft {
     entries.append((entry, Journal.Values(local: conflict.local, remote: conflict.remote)))
   }
 
+  /// An object's place in a list, where that took somebody's order: each side is told by whom the object comes after.
+  mutating func addPlace(
+    _ conflict: PlaceConflicts.Conflict,
+    after: (local: ObjectKey?, remote: ObjectKey?, kept: ObjectKey?)
+  ) throws {
+    let (sides, verdict) = (conflict.sides, conflict.verdict)
+    let outcome: JournalEntry.Outcome =
+      switch verdict.settlement {
+      case .same, .remote: .remote
+      case .local, .sameButLater: .local
+      case .combined: .combined
+      }
+    func text(_ key: ObjectKey?) throws -> String {
+      try PlaceText.text(after: key, transaction)
+    }
+    let entry = JournalEntry(
+      number: 0, object: try transaction.identity(of: conflict.key), entity: conflict.entity.name,
+      property: conflict.property.name, policy: sides.policy.text, base: nil,
+      local: try text(after.local), remote: try text(after.remote), kept: try text(after.kept),
+      outcome: outcome, origin: sides.remoteReplica, localTime: sides.localTime,
+      remoteTime: sides.remoteTime, transaction: 0, sequence: conflict.sequence,
+      explanation: verdict.explanation(of: conflict.property.words, policy: sides.policy))
+    entries.append((entry, Journal.Values(local: sides.local, remote: sides.remote)))
+  }
+
   /// A value that lost a unique key to another object: the remote one stands.
   mutating func addKeyConflict(
     _ conflict: PropertyConflict, entity: SyncSchema.Entity, property: SyncSchema.Property,

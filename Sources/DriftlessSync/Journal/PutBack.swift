@@ -46,8 +46,9 @@ struct PutBack {
   /// Sets a value of an object, which comes back first when it is deleted.
   ///
   /// - Parameter row: the object as it was deleted, where that is known.
+  ///   - text: what the journal says of it.
   func set(
-    _ value: PropertyValue, _ property: SyncSchema.Property, row: [PropertyValue]?
+    _ value: PropertyValue, _ property: SyncSchema.Property, row: [PropertyValue]?, text: String?
   ) throws {
     guard SealedValue.cell(in: value) == nil else {
       throw SyncError(
@@ -75,6 +76,7 @@ struct PutBack {
     guard let values = try transaction.knownRow(key)?.values else { throw SyncError.damaged(name) }
     switch property.kind {
     case .place(let relationship):
+      if let text, try place(key, property, text) { return }
       guard case .integer(let place) = value else { return }
       try transaction.setPlace(place, of: key, in: relationship)
       try transaction.recordUpdate(key, PropertyMask([property.slot]))
@@ -83,6 +85,27 @@ struct PutBack {
     case .attribute, .elements:
       try write(value, property.slot, of: key)
     }
+  }
+
+  /// Puts an object behind the one that the journal names. False where it names none, and where that one is in the list no
+  /// more.
+  private func place(
+    _ key: ObjectKey, _ property: SyncSchema.Property, _ text: String
+  ) throws -> Bool {
+    guard let identity = PlaceText.after(text),
+      let list = try PlaceText.list(of: key, property, transaction)
+    else { return false }
+    var order = list.members.filter { $0 != key }
+    var index = 0
+    if let identity {
+      guard let other = try transaction.key(of: identity),
+        let place = order.firstIndex(where: { $0.key == other.key })
+      else { return false }
+      index = place + 1
+    }
+    order.insert(key, at: index)
+    try transaction.setOrder(list.relationship, list.owner, order)
+    return true
   }
 
   /// The object, which comes back first when it is deleted.

@@ -90,7 +90,7 @@ struct KeySettlement {
       try union(of: clash).map { (clash: clash, lost: $0.lost, stayed: $0.stayed) }
     }
     if !pairs.isEmpty { try unions.readTimes(of: pairs.map(\.stayed)) }
-    for pair in pairs where try isOpen(pair.clash) {
+    for pair in try unions.inOrder(pairs, lost: \.lost) where try isOpen(pair.clash) {
       try unions.unite(pair.lost, into: pair.stayed, side(of: pair.clash))
       settled.formUnion([pair.lost, pair.stayed])
     }

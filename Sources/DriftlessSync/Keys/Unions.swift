@@ -33,7 +33,8 @@ struct Unions {
     let sets = try elements(of: lost, entity)
     let places = try places(of: lost, entity)
     let sources = try referrersOnceUnited(of: lost, entity, object)
-    try journal(identity, lost, stayed, entity, object, values, side)
+    let isSame = try hasAll(stayed, entity, of: lost, object, followed, sets)
+    if !isSame { try journal(identity, lost, stayed, entity, object, values, side) }
     try remember(identity, lost, stayed, entity, object, values)
     try remove(lost, places, entity)
     try applier.keptKeys.writeFree()
@@ -41,7 +42,7 @@ struct Unions {
     try add(sets, from: lost, to: stayed, entity, by: object)
     try point(sources, from: lost, to: stayed)
     try keepOnePartner(sources, of: stayed, side)
-    applier.report.conflicts += 1
+    if !isSame { applier.report.conflicts += 1 }
   }
 
   /// Its row is in the alias, and its places are kept beside that.
@@ -121,7 +122,7 @@ struct Unions {
   }
 
   /// Whether a new object's value was set: what the model sets by itself is no edit.
-  private func isNamed(_ value: PropertyValue, _ entity: SyncSchema.Entity, _ slot: Int) -> Bool {
+  func isNamed(_ value: PropertyValue, _ entity: SyncSchema.Entity, _ slot: Int) -> Bool {
     !value.isNull && value != entity.description.layout.slots[slot].defaultValue
   }
 
@@ -192,7 +193,7 @@ struct Unions {
   }
 
   /// What an object that holds itself holds once it is another one.
-  private static func elements(
+  static func elements(
     _ elements: [ObjectKey], replacing lost: ObjectKey, by other: ObjectKey
   ) -> [ObjectKey] {
     guard elements.contains(lost) else { return elements }

@@ -67,6 +67,13 @@ extension PageApplier {
       }
       written = value
     }
+    if case .place = property.kind {
+      placeConflicts.add(
+        PlaceConflicts.Conflict(
+          entity: entity, property: property, key: key, sides: conflict, verdict: verdict,
+          sequence: remote.sequence))
+      return written
+    }
     try journal.add(
       conflict, verdict, entity: entity, property: property, key: key, sequence: remote.sequence)
     report.conflicts += 1

@@ -27,7 +27,7 @@ extension PageApplier {
         try journal.addDeleteConflict(
           entity: entity, property: property, key: key, local: local, remote: nil,
           elements: elements, outcome: .remote, localTime: time, side: side, row: values,
-          explanation: "\(property.name) was edited here, \(reason)")
+          explanation: "\(property.words) was edited here, \(reason)")
         report.conflicts += 1
       }
     }
@@ -47,7 +47,7 @@ extension PageApplier {
         entity: entity, property: property, key: key, local: nil,
         remote: elements == nil ? remote.side.value : nil, elements: elements, outcome: .local,
         localTime: local, side: remote.side, row: grave,
-        explanation: "\(property.name) was edited by another replica, the object was "
+        explanation: "\(property.words) was edited by another replica, the object was "
           + "deleted here: the delete wins.")
       report.conflicts += 1
     }

@@ -145,11 +145,3 @@ extension PageApplier {
     }
   }
 }
-
-extension PropertyValue {
-  /// A place in an ordered relationship; nil when there is none.
-  fileprivate var place: Int64? {
-    if case .integer(let place) = self { return place }
-    return nil
-  }
-}

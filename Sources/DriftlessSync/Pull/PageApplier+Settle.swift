@@ -22,6 +22,9 @@ extension PageApplier {
     // With every delete decided. A ring may close where nothing of both sides is the same property.
     try uniqueness.run()
     try TreeSettlement(self).run()
+    // With every place of every list decided.
+    try placeConflicts.journal(by: self)
+    placeConflicts = PlaceConflicts()
   }
 
   private func settleObjects(allowsMassDelete: Bool) throws {

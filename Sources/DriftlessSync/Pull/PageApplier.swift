@@ -38,6 +38,8 @@ final class PageApplier {
   /// What was deleted here and may come.
   var remembered: RememberedDeletes
   var journal: JournalDraft
+  /// What both sides said of places, until it is known which orders that left.
+  var placeConflicts = PlaceConflicts()
   var times: ImportTimes
   /// What waits for a unique key that another object holds.
   let keptKeys: KeptKeys

@@ -12,7 +12,8 @@ struct StoreCommand: AsyncParsableCommand {
     subcommands: [
       StoreInfoCommand.self, StoreCheckCommand.self, StoreCompareCommand.self,
       StoreExportCommand.self,
-      StoreBackupCommand.self, StoreVacuumCommand.self, StoreRekeyCommand.self,
+      StoreBackupCommand.self, StoreVacuumCommand.self, StoreAdoptCommand.self,
+      StoreRekeyCommand.self,
       StoreSetAsideCommand.self, StoreGiveUpLostCommand.self,
     ])
 }

@@ -16,8 +16,8 @@ struct StoreVacuumCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
-    let before = try bytes()
     let look = try target.inspect(output)
+    let before = try bytes()
     let isOurs = try look.hasOwnTables()
     look.close()
     if isOurs {

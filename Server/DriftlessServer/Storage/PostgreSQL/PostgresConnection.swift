@@ -41,7 +41,7 @@
       guard let opened, PQstatus(opened) == CONNECTION_OK else {
         let message = opened.map { String(cString: PQerrorMessage($0)) } ?? "out of memory"
         PQfinish(opened)
-        throw PostgresError(.unreachable, message: message.trimmed)
+        throw PostgresError(.unreachable, message: message.inOneLine)
       }
       handle = opened
       PQsetnonblocking(handle, 1)
@@ -213,14 +213,14 @@
 
     private func lost() -> PostgresError {
       giveUp()
-      return PostgresError(.lost, message: String(cString: PQerrorMessage(handle)).trimmed)
+      return PostgresError(.lost, message: String(cString: PQerrorMessage(handle)).inOneLine)
     }
 
     private static func error(_ result: OpaquePointer) -> PostgresError {
       let state = PQresultErrorField(result, ReportField.sqlState)
       return PostgresError(
         .statement, sqlState: state.map { String(cString: $0) } ?? "",
-        message: String(cString: PQresultErrorMessage(result)).trimmed)
+        message: String(cString: PQresultErrorMessage(result)).inOneLine)
     }
 
     private func withPointers<Result>(
@@ -330,6 +330,10 @@
   }
 
   extension String {
-    fileprivate var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
+    /// In one line: libpq breaks long messages, and begins the next lines with a tab.
+    var inOneLine: String {
+      split { $0.isNewline || $0 == "\t" }.joined(separator: " ")
+        .trimmingCharacters(in: .whitespaces)
+    }
   }
 #endif

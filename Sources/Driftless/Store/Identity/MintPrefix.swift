@@ -16,6 +16,7 @@ extension WriteTransaction {
       prefix = (0..<6).map { _ in UInt8.random(in: .min ... .max) }
     } while try isUsed(prefix)
     try setSetting(StoreSettings.mintPrefix, .blob(Data(prefix)))
+    try setSetting(StoreSettings.identitiesKept, .integer(1))
   }
 
   /// Whether an object that is made here from now on would get this identity: a copy of this store made one under it, or
@@ -43,19 +44,7 @@ extension WriteTransaction {
 
   /// Writes down the identities that follow from the keys of a hierarchy, before they would follow otherwise.
   private func keepMintedIdentities(root: Int32) throws {
-    let last = try lastKey(root: root)
-    var gaps: [ClosedRange<Int64>] = []
-    var next: Int64 = 1
-    let statement = try connection.prepareUncached(
-      "SELECT first_key, count FROM ZDL_IDENTITY WHERE root_entity = ? ORDER BY first_key")
-    statement.bind(Int64(root), at: 1)
-    while try statement.step() {
-      let (first, count) = (statement.int64(0), statement.int64(1))
-      if next < first, next <= last { gaps.append(next...min(first - 1, last)) }
-      next = max(next, first.addingReportingOverflow(count).partialValue)
-    }
-    if next <= last { gaps.append(next...last) }
-    for gap in gaps {
+    for gap in try mintedKeys(root: root, through: lastKey(root: root)) {
       // What was deleted here before it was sent, and came from a copy, has its identity there.
       for free in try untaken(gap, root: root) {
         try assignIdentities(
@@ -96,5 +85,38 @@ extension WriteTransaction {
     return try connection.scalar(
       "SELECT 1 FROM ZDL_IDENTITY WHERE identity BETWEEN ? AND ?", .blob(least), .blob(greatest)
     ) != nil
+  }
+}
+
+extension ReadTransaction {
+  /// How many objects of an entity have identities that follow from this file's own bytes, and are written down nowhere.
+  package func mintedObjects(of entity: EntityDescription) throws -> Int {
+    let root = schema.rootNumber(of: schema.entityNumber(of: entity))
+    let minted = try mintedKeys(
+      root: root, through: PrimaryKeyTable.lastKey(of: Int64(root), on: connection))
+    guard !minted.isEmpty else { return 0 }
+    var count = 0
+    try forEachKey(of: entity) { key in
+      if minted.contains(where: { $0.contains(key.key) }) { count += 1 }
+    }
+    return count
+  }
+
+  /// The keys of a hierarchy that were given out and have no run: their identities follow from the prefix.
+  fileprivate func mintedKeys(
+    root: Int32, through last: Int64
+  ) throws -> [ClosedRange<Int64>] {
+    var gaps: [ClosedRange<Int64>] = []
+    var next: Int64 = 1
+    let statement = try connection.prepareUncached(
+      "SELECT first_key, count FROM ZDL_IDENTITY WHERE root_entity = ? ORDER BY first_key")
+    statement.bind(Int64(root), at: 1)
+    while try statement.step() {
+      let (first, count) = (statement.int64(0), statement.int64(1))
+      if next < first, next <= last { gaps.append(next...min(first - 1, last)) }
+      next = max(next, first.addingReportingOverflow(count).partialValue)
+    }
+    if next <= last { gaps.append(next...last) }
+    return gaps
   }
 }

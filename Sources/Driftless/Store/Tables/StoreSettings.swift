@@ -15,6 +15,8 @@ enum StoreSettings {
 
   /// The six random bytes of minted identities.
   static let mintPrefix = "mintPrefix"
+  /// There once identities were written down: those of the objects that were there then are the same in all copies.
+  static let identitiesKept = "identitiesKept"
   /// There in a replica.
   static let syncing = "syncing"
   /// The history up to this transaction number is purged.

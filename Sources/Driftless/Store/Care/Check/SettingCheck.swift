@@ -26,6 +26,7 @@ struct SettingCheck: TableCheck {
   private static var forms: [String: Form] {
     [
       mintPrefix: .bytes(6), "syncing": .number(1...1),
+      StoreSettings.identitiesKept: .number(1...1),
       "historyFloor": .number(-1...ReadTransaction.greatestNumber),
       FileIdentity.setting: .text { $0 == "copy" || FileIdentity(text: $0) != nil },
       FileIdentity.copySetting: .number(1...1),
