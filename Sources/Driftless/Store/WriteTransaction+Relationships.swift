@@ -47,6 +47,33 @@ extension WriteTransaction {
     }
   }
 
+  /// Hands over the rows of an entity, and of those below it, that refer to objects by a column of references.
+  ///
+  /// - Parameter keys: the objects' own keys, of one table.
+  func forEachReference(
+    to keys: [Int64], in column: String, of entity: EntityDescription,
+    _ body: (_ key: Int64, _ row: ObjectKey) throws -> Void
+  ) throws {
+    let numbers = schema.numbers(of: entity, includingSubentities: true)
+    let sql: SQLFragment =
+      "SELECT s.Z_PK, s.Z_ENT, d.c0 FROM driftless_rows d CROSS JOIN "
+      + .identifier(schema.table(for: entity).name) + " s ON "
+      + .column("s", column) + " = d.c0 WHERE +s.Z_ENT IN ("
+      + .joined(numbers.map { .integer(Int64($0)) }, by: ", ") + ")"
+    let statement = try connection.prepareUncached(sql.sql)
+    statement.bind(sql.bindings)
+    try keys.withUnsafeBytes { bytes in
+      guard let start = bytes.baseAddress else { return }
+      let count = bytes.count / MemoryLayout<Int64>.stride
+      let rows = RowsInMemory(count: count, source: start) { source, row, _, context in
+        SQLiteResult(context).set(source.assumingMemoryBound(to: Int64.self)[row])
+      }
+      try connection.forEachRow(of: statement, reading: rows) {
+        try body(statement.int64(2), statement.objectKey(1, 0))
+      }
+    }
+  }
+
   package func removePairs(
     _ relationship: RelationshipDescription, _ source: ObjectKey, _ destinations: [ObjectKey]
   ) throws {

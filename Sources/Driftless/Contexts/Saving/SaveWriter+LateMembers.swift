@@ -1,5 +1,3 @@
-import DriftlessSQLite
-
 /// Objects that others gave members to which a save deletes, without its context knowing of them: they came after the delete
 /// rules were followed. No row is left that refers to one that is gone, unless the rule says so.
 extension SaveWriter {
@@ -36,25 +34,11 @@ extension SaveWriter {
         guard !keys.isEmpty else { continue }
         let objects = Dictionary(
           referred.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
-        let numbers = plan.schema.numbers(of: shape.entity, includingSubentities: true)
-        let sql: SQLFragment =
-          "SELECT s.Z_PK, s.Z_ENT, d.c0 FROM driftless_rows d CROSS JOIN "
-          + .identifier(plan.schema.table(for: shape.entity).name) + " s ON "
-          + .column("s", column) + " = d.c0 WHERE +s.Z_ENT IN ("
-          + .joined(numbers.map { .integer(Int64($0)) }, by: ", ") + ")"
-        let statement = try transaction.connection.prepareUncached(sql.sql)
-        statement.bind(sql.bindings)
-        try Array(keys).withUnsafeBytes { bytes in
-          guard let start = bytes.baseAddress else { return }
-          let rows = RowsInMemory(
-            count: bytes.count / MemoryLayout<Int64>.stride, source: start
-          ) { source, row, _, context in
-            SQLiteResult(context).set(source.assumingMemoryBound(to: Int64.self)[row])
-          }
-          try transaction.connection.forEachRow(of: statement, reading: rows) {
-            guard let owner = objects[statement.int64(2)] else { return }
-            try body(owner, statement.objectKey(1, 0), relation)
-          }
+        try transaction.forEachReference(
+          to: keys, in: column, of: shape.entity
+        ) { key, member in
+          guard let owner = objects[key] else { return }
+          try body(owner, member, relation)
         }
       }
     }
