@@ -35,7 +35,7 @@ extension SaveWriter {
         let objects = Dictionary(
           referred.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
         try transaction.forEachReference(
-          to: keys, in: column, of: shape.entity
+          to: Array(keys), in: column, of: shape.entity
         ) { key, member in
           guard let owner = objects[key] else { return }
           try body(owner, member, relation)
