@@ -26,7 +26,8 @@ extension SyncEngine {
   ///   - answered: when it came, by this host's clock: the first edits have the zone's time already.
   ///     Nil for now.
   ///   - anew: whether what the store knows of its zone is forgotten first.
-  /// - Throws: `SyncError` when the store is enrolled with another zone; `StoreError`, with `anew` also `syncLocked` while a
+  /// - Throws: `SyncError` when the store is enrolled with another zone, `logPurged` when the zone's log was purged and the store
+  ///   would offer what it holds anew, where nothing is changed; `StoreError`, with `anew` also `syncLocked` while a
   ///   process syncs the store.
   public static func enroll(
     store: PersistentStore, server: URL, zone: String, info: ZoneInfo, answered: Date? = nil,
@@ -133,6 +134,7 @@ extension SyncEngine {
     let connection = transaction.connection
     try EngineTables.create(in: transaction)
     if anew {
+      try checkMayBeginAnew(info, store, schema, transaction)
       try LeftZone.keep(in: transaction, schema: schema) {
         try EngineTables.forgetZone(on: connection)
       }
@@ -161,6 +163,7 @@ extension SyncEngine {
           of: PendingLoader.load(transaction, schema: schema, acknowledged: state.acknowledged),
           transaction, schema: schema)
         try startOver(&state, info: info, transaction, schema: schema)
+        try checkMayJoin(info, state, store, schema, transaction)
       } else if state.generation != info.generation {
         guard try !KnownReplacements.misses(info, transaction) else {
           // The next sync keeps an export of what the store holds, and takes the zone's state.
@@ -168,6 +171,7 @@ extension SyncEngine {
           return try state.save(in: transaction)
         }
         try startOver(&state, info: info, transaction, schema: schema)
+        try checkMayJoin(info, state, store, schema, transaction)
       }
       try KnownReplacements.learn(info, transaction)
       return try state.save(in: transaction)
@@ -186,6 +190,7 @@ extension SyncEngine {
     try KnownReplacements.learn(info, transaction)
     try transaction.setSyncing(true)
     try offerRowsWithoutHistory(transaction, schema: schema)
+    try checkMayJoin(info, state, store, schema, transaction)
   }
 
   /// Refuses to enrol a store that is enrolled with another zone than the one that answered.

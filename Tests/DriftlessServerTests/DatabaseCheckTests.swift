@@ -160,7 +160,10 @@ struct DatabaseCheckTests {
       ("UPDATE clock SET given_ms = -1", "clock"),
       ("UPDATE clock SET given_ms = 9223372036854775807", "clock"),
       ("UPDATE clock SET given_ms = 'noon'", "clock"), ("DROP TABLE claim", "file"),
-      ("INSERT INTO sighting VALUES(7, zeroblob(16), 1, '', 1)", "sighting"),
+      (
+        "INSERT INTO sighting(zone, replica, cursor, token, seen_ms) VALUES(7, zeroblob(16), 1, '', 1)",
+        "sighting"
+      ),
       ("INSERT INTO staging VALUES(zeroblob(16), 9, 1)", "staging"),
       ("UPDATE staging SET touched_ms = 'noon'", "staging"), ("DELETE FROM staging", "staged"),
       ("UPDATE staged SET frame = CAST(frame || x'00' AS BLOB)", "staged"),

@@ -43,6 +43,8 @@ struct SightingTests {
       return try administration.replicas().first?.cursor
     }
     #expect(try cursor(at: 3, given: 5) == 5)
+    let asked = try test.storage.writer.run { try $0.integer("SELECT asked FROM sighting") }
+    #expect(asked == 3, "what it was given may not have come")
     #expect(try cursor(at: 3, given: 6) == 3)
     #expect(try cursor(at: 3, given: 6) == 3)
     #expect(try cursor(at: 6, given: 6) == 6)

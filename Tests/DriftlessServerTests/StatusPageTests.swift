@@ -128,7 +128,8 @@ struct StatusPageTests {
       try administration.connection.run("UPDATE zone SET name = ? WHERE name = 'shop'", .text(html))
       let other = try administration.createZone("other")
       try administration.connection.run(
-        "INSERT INTO sighting VALUES(?, ?, 0, ?, 1)", .integer(other.id), .blob(UUID().bytes),
+        "INSERT INTO sighting(zone, replica, cursor, token, seen_ms) VALUES(?, ?, 0, ?, 1)",
+        .integer(other.id), .blob(UUID().bytes),
         .text(token.id))
       let ada = try administration.createOperator(name: "<b>ada</b>")
       administration.close()

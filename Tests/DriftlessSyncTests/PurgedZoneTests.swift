@@ -213,6 +213,37 @@ struct PurgedZoneTests {
     #expect(!beside.contains { $0.contains("newcomer") || $0.contains(".before-") })
   }
 
+  @Test("A store that would offer anew what it holds is not enrolled with a zone that was purged")
+  func enrolledAnew() async throws {
+    let (world, way) = try await world()
+    let item = try world[1].insert("Item", ["title": .string("one")])
+    try await world.settle()
+    try way.purge()
+    func enrol(_ anew: Bool) async throws {
+      await world[1].engine.close()
+      try SyncEngine.enroll(
+        store: world[1].store, server: MemoryZone.url, zone: world.zone.name,
+        info: try await way.zoneInfo(), anew: anew)
+    }
+    var error = await #expect(throws: SyncError.self) { try await enrol(true) }
+    #expect(error?.code == .logPurged && error?.suggestion.contains("syncctl import") == true)
+    await world[1].restart()
+    try world[1].set(item, ["title": .string("goes on")])
+    try await world.settle()
+    try await enrol(false)
+    await world[1].restart()
+    // It slept through a renewal, and the new log was purged.
+    world.clock.advance(milliseconds: 90_000_000)
+    world.zone.renew(intent: .offer)
+    way.forget()
+    try await world[0].sync()
+    try way.purgeAnew()
+    let before = (try world[1].export, try world[1].status.cursor)
+    error = await #expect(throws: SyncError.self) { try await enrol(false) }
+    #expect(error?.code == .logPurged)
+    #expect(try (world[1].export, world[1].status.cursor) == before)
+  }
+
   @Test("Who has something in flight below a floor and may not push is told so")
   func forbidden() async throws {
     let (world, way) = try await world()

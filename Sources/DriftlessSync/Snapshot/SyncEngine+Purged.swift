@@ -74,6 +74,21 @@ extension SyncEngine {
     throw SyncError.offeredToPurged(store.label)
   }
 
+  /// Fails where a store that holds something would begin anew in a zone whose log was purged: the snapshot has what it holds under the
+  /// names that it sent it under, and does not tell which of both is newer.
+  ///
+  /// - Throws: `SyncError` (`.logPurged`), before anything was forgotten.
+  static func checkMayBeginAnew(
+    _ info: ZoneInfo, _ store: PersistentStore, _ schema: SyncSchema, _ transaction: ReadTransaction
+  ) throws {
+    guard info.floor ?? 0 > 0 else { return }
+    for entity in schema.entities {
+      var hasRows = false
+      try transaction.forEachKey(of: entity.description) { _ in hasRows = true }
+      if hasRows { throw SyncError.offeredToPurged(store.label) }
+    }
+  }
+
   /// Has an empty store beside this one take in the snapshot of a zone whose log was purged, before this one is emptied.
   ///
   /// - Throws: `SyncError` (`.logPurged`).

@@ -115,7 +115,8 @@
         "SELECT replica, cursor, token, seen_ms FROM sighting WHERE zone = $1", .integer(zone.id))
       for row in 0..<seen.count {
         try copy.run(
-          "INSERT INTO sighting VALUES(?, ?, ?, ?, ?)", .integer(id), .blob(seen.data(row, 0)),
+          "INSERT INTO sighting(zone, replica, cursor, token, seen_ms) VALUES(?, ?, ?, ?, ?)",
+          .integer(id), .blob(seen.data(row, 0)),
           .integer(seen.int64(row, 1)), .text(seen.text(row, 2)), .integer(seen.int64(row, 3)))
       }
     }

@@ -135,8 +135,8 @@ struct PurgeFloor {
     if case .integer(let seen)? = newest { from = min(now, seen) }
     from -= Self.milliseconds(options.replicaDays)
     let slowest = try connection.scalar(
-      "SELECT min(cursor) FROM sighting WHERE zone = ? AND seen_ms >= ?", .integer(zone.id),
-      .integer(from))
+      "SELECT min(coalesce(asked, cursor)) FROM sighting WHERE zone = ? AND seen_ms >= ?",
+      .integer(zone.id), .integer(from))
     if case .integer(let cursor)? = slowest { bring(down: UInt64(clamping: cursor), .replica) }
     // Of who pushed, and was not seen since the server keeps that, the last push says how far it was.
     for row in try connection.rows(

@@ -30,7 +30,8 @@ import DriftlessSQLite
 /// `property`    names of properties, so that the index holds small numbers.
 /// `clock`       one row: the last time that the server gave. Programs of before know nothing of it, nor of the next ones.
 /// `token_note`  one row a token that has a name or an end.
-/// `sighting`    one row a replica: when it was last seen, its cursor, and the ID of its token.
+/// `sighting`    one row a replica: when it was last seen, its cursor, the ID of its token, and after which
+///               place it asked then.
 /// `staged`      one row a part of a push whose last one has not come; `staging` one row a replica that has such: when the last
 ///               of them came.
 /// `audit`       one row a line of the record of who did what (`AuditLog`).
@@ -199,6 +200,7 @@ enum ServerSchema {
       ] {
         try connection.execute(statement)
       }
+      try Sightings.bringUpToDate(connection)
       try connection.execute("COMMIT")
     } catch {
       try? connection.execute("ROLLBACK")

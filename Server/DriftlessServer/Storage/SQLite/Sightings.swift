@@ -3,7 +3,8 @@ import Foundation
 import Logging
 import Synchronization
 
-/// Owns the table `sighting`: when a replica was last seen, how far it had come, and by which token.
+/// Owns the table `sighting`: when a replica was last seen, how far it had come, and by which token; and after which place it
+/// asked last: whether it has what it was given then, nobody knows who takes something away because of it.
 ///
 /// What is seen is kept in memory and written a minute after the first of it, and when the server ends: a request costs no
 /// write.
@@ -11,8 +12,15 @@ final class Sightings: Sendable {
   static let statement = """
     CREATE TABLE IF NOT EXISTS sighting(
       zone INTEGER NOT NULL, replica BLOB NOT NULL, cursor INTEGER NOT NULL, token TEXT NOT NULL,
-      seen_ms INTEGER NOT NULL, PRIMARY KEY(zone, replica)) WITHOUT ROWID
+      seen_ms INTEGER NOT NULL, asked INTEGER, PRIMARY KEY(zone, replica)) WITHOUT ROWID
     """
+
+  /// Gives the table of a program of before what it lacks.
+  static func bringUpToDate(_ connection: SQLiteConnection) throws {
+    let has = "SELECT count(*) FROM pragma_table_info('sighting') WHERE name = 'asked'"
+    guard try connection.integer(has) == 0 else { return }
+    try connection.execute("ALTER TABLE sighting ADD COLUMN asked INTEGER")
+  }
 
   struct Place: Hashable, Sendable {
     let zone: Int64
@@ -22,6 +30,8 @@ final class Sightings: Sendable {
   struct Sighting: Sendable {
     let generation: UUID
     let cursor: UInt64
+    /// After which place it asked.
+    let asked: UInt64
     let token: String
     let milliseconds: Int64
   }
@@ -64,7 +74,8 @@ final class Sightings: Sendable {
       }
       if state.seen[place] != nil || !isFull {
         state.seen[place] = Sighting(
-          generation: generation, cursor: cursor, token: token, milliseconds: milliseconds)
+          generation: generation, cursor: cursor, asked: after, token: token,
+          milliseconds: milliseconds)
       }
       if isFull { return 0 }
       guard !state.isWriteDue else { return nil }
@@ -100,11 +111,15 @@ final class Sightings: Sendable {
         "SELECT generation FROM zone WHERE id = ?", .integer(zone))
       guard case .blob(let current)? = generation else { continue }
       let statement = try connection.prepare(
-        "INSERT OR REPLACE INTO sighting VALUES(?1, ?2, ?3, ?4, ?5)")
+        """
+        INSERT OR REPLACE INTO sighting(zone, replica, cursor, token, seen_ms, asked)
+        VALUES(?1, ?2, ?3, ?4, ?5, ?6)
+        """)
       for (place, sighting) in sightings where sighting.generation.bytes == current {
         statement.bind([
           .integer(zone), .blob(place.replica.bytes), .integer(Int64(clamping: sighting.cursor)),
           .text(sighting.token), .integer(sighting.milliseconds),
+          .integer(Int64(clamping: sighting.asked)),
         ])
         try statement.run()
       }
