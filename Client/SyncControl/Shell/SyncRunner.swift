@@ -127,11 +127,12 @@ extension VerifyProgress {
 extension CurlTransport {
   /// What somebody waits for who waits for this transport.
   var awaited: String {
+    let phase = self.phase
+    // The server has answered; what takes its time is done here.
+    guard phase != .idle else { return "the work on the store" }
     let doing =
       switch phase {
-      // The server has answered; what takes its time is done here.
-      case .idle: return "the work on the store"
-      case .connecting: "connecting"
+      case .idle, .connecting: "connecting"
       case .waiting: "connected, no answer so far"
       case .receiving: "receiving"
       case .pausing: "it failed in passing, trying again"
