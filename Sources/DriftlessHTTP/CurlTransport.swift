@@ -164,9 +164,18 @@ public final class CurlTransport: ZoneTransport {
 
   /// What the zone's log comes to; nil where the server has not added it up.
   public func snapshot(of generation: UUID) async throws -> Snapshot? {
+    try await snapshot("generation=\(generation.uuidString)")
+  }
+
+  /// What stands for the entries of the zone's log that were purged; nil where none were.
+  public func keptSnapshot(of generation: UUID) async throws -> Snapshot? {
+    try await snapshot("generation=\(generation.uuidString)&kept=1")
+  }
+
+  private func snapshot(_ query: String) async throws -> Snapshot? {
     do {
       return try await send(
-        .get, path: "/snapshot?generation=\(generation.uuidString)",
+        .get, path: "/snapshot?\(query)",
         bodyBytesMax: HTTPWire.snapshotBytesMax
       ) { response in
         try self.answers.decode(Snapshot.self, from: response)

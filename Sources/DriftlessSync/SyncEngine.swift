@@ -55,8 +55,8 @@ public actor SyncEngine {
   var lastSync: (began: UInt64, allowsMassDelete: Bool, report: SyncReport)?
   /// The zone refused a time as too far ahead: what it says next of its clock is believed.
   var believesZoneClock = false
-  /// The last snapshot that could not be taken in, and why: it is not fetched again.
-  var unfitSnapshot: UnfitPlace?
+  /// Snapshots that could not be taken in, and why: they are not fetched again.
+  var unfitSnapshots: [UnfitPlace] = []
   /// The pending set of the last operation; brought up to date from history by the next.
   var pendingCache: PendingCache?
 

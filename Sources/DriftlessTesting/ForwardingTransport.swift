@@ -32,6 +32,10 @@ extension ForwardingTransport {
     try await next.snapshot(of: generation)
   }
 
+  public func keptSnapshot(of generation: UUID) async throws -> Snapshot? {
+    try await next.keptSnapshot(of: generation)
+  }
+
   public func segment(
     _ name: String, of generation: UUID, range: Range<Int>
   ) async throws -> Data {

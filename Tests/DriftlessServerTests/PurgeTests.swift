@@ -10,31 +10,31 @@ import Testing
 /// A zone's log is shortened: what stays true of it, what keeps it, what is refused.
 @Suite("Purge of a zone's log")
 struct PurgeTests {
-  private let zone: TestZone
+  let zone: TestZone
   private static let day: Int64 = 86_400_000
   private static let seen = "INSERT INTO sighting(zone, replica, cursor, token, seen_ms)"
 
   init() throws { zone = try TestZone() }
 
-  private func administering<Value>(_ body: (Administration) throws -> Value) throws -> Value {
+  func administering<Value>(_ body: (Administration) throws -> Value) throws -> Value {
     let administration = try Administration(folder: zone.folder)
     defer { administration.close() }
     return try body(administration)
   }
 
-  private func sql(_ text: String) throws {
+  func sql(_ text: String) throws {
     let connection = try SQLiteConnection(path: zone.folder.database.path, mode: .readWrite)
     defer { connection.close() }
     try connection.execute(text)
   }
 
-  private func count(_ table: String) throws -> Int64 {
+  func count(_ table: String) throws -> Int64 {
     let connection = try SQLiteConnection(path: zone.folder.database.path, mode: .readWrite)
     defer { connection.close() }
     return try connection.integer("SELECT count(*) FROM \(table)") ?? -1
   }
 
-  private static func all(through: UInt64 = .max, isDryRun: Bool = false) -> PurgeOptions {
+  static func all(through: UInt64 = .max, isDryRun: Bool = false) -> PurgeOptions {
     PurgeOptions(
       keepDays: 0, replicaDays: 0, isTried: true, isDryRun: isDryRun, through: through)
   }
@@ -48,11 +48,11 @@ struct PurgeTests {
   private static var later: Int64 { Administration.hostMilliseconds + 10_000 }
 
   @discardableResult
-  private func purge(_ options: PurgeOptions = Self.all()) throws -> PurgeReport {
+  func purge(_ options: PurgeOptions = Self.all()) throws -> PurgeReport {
     try administering { try $0.purgeZone("shop", options, at: Self.later) }
   }
 
-  private func pushed(_ count: Int) async throws -> [Push] {
+  func pushed(_ count: Int) async throws -> [Push] {
     var boxes = BoxReplica(try await zone.zone())
     var pushes: [Push] = []
     for _ in 0..<count {
@@ -69,7 +69,7 @@ struct PurgeTests {
     ).entries.map(\.sequence)
   }
 
-  private func expectWhole(_ location: SourceLocation = #_sourceLocation) throws {
+  func expectWhole(_ location: SourceLocation = #_sourceLocation) throws {
     let damage = try administering { try $0.verify().damage }
     #expect(damage == [], sourceLocation: location)
   }
@@ -319,59 +319,6 @@ struct PurgeTests {
     _ = try Backup(file).restore(to: zone.folder)
     try expectWhole()
     #expect(try administering { try $0.floor(of: $0.existingZone("shop")) } == 5)
-  }
-
-  @Test("What a purge has written is taken away by none that has not its lock, named or not")
-  func goesOnAlone() async throws {
-    _ = try await pushed(5)
-    let left = "INSERT INTO purge_file VALUES(1, 'other', x'00')"
-    try sql(left)
-    let folder = zone.folder.snapshots.appendingPathComponent(
-      try await zone.zone().zoneID.uuidString.lowercased())
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    for (floor, options) in [(UInt64(0), Self.all(through: 0)), (3, Self.all(through: 3))] {
-      if floor > 0 {
-        #expect(try purge(options).floor == floor)
-        try sql(left)
-      }
-      let other = try #require(
-        try FileLock(folder.appendingPathComponent("fold.lock"), .exclusive, waits: false))
-      let files = try count("purge_file")
-      #expect(try await code { try purge(options) } == .locked)
-      #expect(try count("purge_file") == files, "another purge may be about to name it")
-      other.release()
-      #expect(try purge(options).floor == floor)
-      #expect(try count("purge_file") == files - 1, "one that was killed is over")
-      try expectWhole()
-    }
-    let held = try #require(
-      try FileLock(folder.appendingPathComponent("fold.lock"), .exclusive, waits: false))
-    #expect(try purge(Self.all(through: 3)).floor == 3, "there is nothing to do")
-    held.release()
-  }
-
-  @Test("What was folded hides nothing of what stands for a purged log")
-  func folded() async throws {
-    _ = try await pushed(6)
-    let now = try await zone.zone()
-    let before = try administering { try $0.foldZone("shop") }
-    try purge(Self.all(through: 4))
-    let folder = zone.folder.snapshots.appendingPathComponent(now.zoneID.uuidString.lowercased())
-    let left = try FileManager.default.contentsOfDirectory(atPath: folder.path)
-    #expect(left == ["fold.lock"], "of what was folded before nothing is given")
-    #expect(try await zone.storage.snapshot(of: now)?.place == before.place)
-    _ = try await pushed(2)
-    let folded = try administering { try $0.foldZone("shop") }
-    #expect(try await zone.storage.snapshot(of: now)?.place.sequence == 8)
-    for file in folded.files {
-      try FileManager.default.removeItem(at: Snapshot.url(of: file.name, in: folder))
-    }
-    let given = try #require(try await zone.storage.snapshot(of: now))
-    #expect(given.place.sequence == 6)
-    for file in given.files {
-      let bytes = try await zone.storage.segment(file.name, of: now, first: 0, count: file.bytes)
-      #expect(bytes.map { Snapshot.name(of: $0) } == file.name)
-    }
   }
 
   @Test("A folder of a program of before is brought up to date, and that refuses it from then on")

@@ -18,6 +18,7 @@ private final class PurgedZone: ForwardingTransport {
   private let segments = Mutex(0)
   private let probes = Mutex(0)
   private let pushRefusal = Mutex<ProtocolError?>(nil)
+  private let kept = Mutex<(snapshot: Snapshot, files: [String: Data])?>(nil)
 
   init(_ zone: MemoryZone) throws {
     self.zone = zone
@@ -35,12 +36,21 @@ private final class PurgedZone: ForwardingTransport {
 
   func segment(_ name: String, of generation: UUID, range: Range<Int>) async throws -> Data {
     segments.withLock { $0 += 1 }
+    if let file = kept.withLock({ $0?.files[name] }) {
+      return file.subdata(in: range.clamped(to: 0..<file.count))
+    }
     return try await folded.segment(name, of: generation, range: range)
   }
 
+  /// Adds up the log.
+  func fold() throws { try folded.fold() }
+
   /// Adds up the log, and purges it up to its head.
   func purge() throws {
-    try folded.fold()
+    let snapshot = try folded.fold()
+    var files: [String: Data] = [:]
+    for file in snapshot.files { files[file.name] = try folded.bytes(of: file) }
+    kept.withLock { $0 = (snapshot, files) }
     floorMutex.withLock { $0 = zone.head }
   }
 
@@ -54,6 +64,10 @@ private final class PurgedZone: ForwardingTransport {
 
   func snapshot(of generation: UUID) async throws -> Snapshot? {
     try await folded.snapshot(of: generation)
+  }
+
+  func keptSnapshot(of generation: UUID) async throws -> Snapshot? {
+    kept.withLock { $0?.snapshot }
   }
 
   func pull(_ request: PullRequest) async throws -> PullPage {
@@ -242,6 +256,26 @@ struct PurgedZoneTests {
     error = await #expect(throws: SyncError.self) { try await enrol(false) }
     #expect(error?.code == .logPurged)
     #expect(try (world[1].export, world[1].status.cursor) == before)
+  }
+
+  @Test("Where the newest snapshot cannot be taken in, the one that stands for what was purged is")
+  func olderSnapshot() async throws {
+    let model = shopModel()
+    // Who had the key first only the log tells.
+    model.entitiesByName["Item"]?.uniquenessConstraints = [["title"]]
+    let (world, way) = try await world(model)
+    let item = try world[0].insert("Item", ["title": .string("one")])
+    try await world[0].sync()
+    try way.purge()
+    let own = try world[1].insert("Item", ["title": .string("own")])
+    for _ in 0..<2 { try world[0].insert("Item", ["title": .string("twice")]) }
+    try await world[0].sync()
+    try way.fold()
+    try await world[1].sync()
+    #expect(try world[1].exists(item) && world[1].exists(own))
+    #expect(try world[1].identities(of: "Item").count == 4)
+    try await world[0].sync()
+    #expect(try world[0].exists(own))
   }
 
   @Test("Who has something in flight below a floor and may not push is told so")

@@ -113,6 +113,16 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
     }.place
   }
 
+  func keptSnapshot(of generation: UUID) async throws -> Snapshot? {
+    guard try await server.keptSnapshot(of: generation) != nil else { return nil }
+    return try await checked { server in
+      guard let snapshot = try await server.keptSnapshot(of: generation) else {
+        throw ProtocolError.noSnapshot
+      }
+      return snapshot
+    }
+  }
+
   func snapshot(of generation: UUID) async throws -> Snapshot? {
     // Without one, nothing is drawn: what befalls the steps after it is the same.
     guard try await server.snapshot(of: generation) != nil else { return nil }

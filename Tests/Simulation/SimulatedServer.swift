@@ -314,6 +314,12 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     return try await storage.floor(of: zone(in: storage))
   }
 
+  func keptSnapshot(of generation: UUID) async throws -> Snapshot? {
+    guard case .files(let storage, _) = storage else { return nil }
+    let zone = try await zone(in: storage)
+    return zone.generation == generation ? try await storage.keptSnapshot(of: zone) : nil
+  }
+
   func snapshot(of generation: UUID) async throws -> Snapshot? {
     if case .files(let storage, _) = storage, try await floor() > 0 {
       let zone = try await zone(in: storage)

@@ -13,7 +13,10 @@ struct SnapshotRoutes: Sendable {
   func add(to router: Router<ServerContext>) {
     router.get("v1/zones/:zone/snapshot") { request, context in
       let zone = try await admit(request, context)
-      guard let snapshot = try await storage.snapshot(of: zone) else { throw Self.none }
+      let isOfPurged = request.uri.queryParameters["kept"] == "1"
+      let found =
+        try await isOfPurged ? storage.keptSnapshot(of: zone) : storage.snapshot(of: zone)
+      guard let snapshot = found else { throw Self.none }
       let body = ByteBuffer(bytes: try JSONEncoder().encode(snapshot))
       return Response(
         status: .ok, headers: [.contentType: "application/json"], body: .init(byteBuffer: body))

@@ -93,6 +93,9 @@ package protocol ZoneStorage: Sendable {
   /// What the log comes to at a place of it; nil where it has not been added up.
   func snapshot(of zone: ZoneRecord) async throws -> Snapshot?
 
+  /// What stands for the entries that were purged; nil where none were.
+  func keptSnapshot(of zone: ZoneRecord) async throws -> Snapshot?
+
   /// A piece of a file that the zone's snapshot names, or the one before it; nil for any other.
   func segment(
     _ name: String, of zone: ZoneRecord, first: Int, count: Int
@@ -127,6 +130,8 @@ package protocol ZoneStorage: Sendable {
 extension ZoneStorage {
   /// No log of such a storage is purged.
   package func floor(of zone: ZoneRecord) async throws -> UInt64 { 0 }
+
+  package func keptSnapshot(of zone: ZoneRecord) async throws -> Snapshot? { nil }
 }
 
 /// A zone as it was at one moment.

@@ -36,6 +36,10 @@ public protocol SyncTransport: Sendable {
   /// not.
   func snapshot(of generation: UUID) async throws -> Snapshot?
 
+  /// What stands for the entries of the zone's log that were purged, where ``snapshot(of:)`` is newer and cannot be taken in; nil where
+  /// none were.
+  func keptSnapshot(of generation: UUID) async throws -> Snapshot?
+
   /// A piece of a file of a snapshot.
   ///
   /// - Parameters:
@@ -67,6 +71,9 @@ extension SyncTransport {
 
   /// None: a new replica reads the whole log.
   public func snapshot(of generation: UUID) async throws -> Snapshot? { nil }
+
+  /// None: no log is purged.
+  public func keptSnapshot(of generation: UUID) async throws -> Snapshot? { nil }
 
   /// There is none.
   public func segment(

@@ -54,6 +54,9 @@ private struct ReadingTransport: SyncTransport {
   func snapshot(of generation: UUID) async throws -> Snapshot? {
     try await next.snapshot(of: generation)
   }
+  func keptSnapshot(of generation: UUID) async throws -> Snapshot? {
+    try await next.keptSnapshot(of: generation)
+  }
   func segment(_ name: String, of generation: UUID, range: Range<Int>) async throws -> Data {
     try await next.segment(name, of: generation, range: range)
   }

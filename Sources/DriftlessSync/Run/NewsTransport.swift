@@ -167,6 +167,10 @@ final class NewsTransport: SyncTransport {
     try await undamaged { try await transport.snapshot(of: generation) }
   }
 
+  func keptSnapshot(of generation: UUID) async throws -> Snapshot? {
+    try await undamaged { try await transport.keptSnapshot(of: generation) }
+  }
+
   func segment(
     _ name: String, of generation: UUID, range: Range<Int>
   ) async throws -> Data {

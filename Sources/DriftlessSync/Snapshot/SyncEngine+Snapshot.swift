@@ -76,35 +76,39 @@ extension SyncEngine {
     let generation = try replicaState().generation
     for _ in 0..<SyncTuning.snapshotAttemptsMax {
       do {
-        guard let listed = try await transport.snapshot(of: generation),
-          listed.place.sequence > 0
-        else { break }
-        try check(listed)
-        guard isWanted(listed) else { break }
+        let wanted = try await listed(of: generation, hasLog: hasLog).filter(isWanted)
         // What stood in its way may be gone, where there is nothing else.
         let newest = try store.read { try $0.maximumTransactionNumber() }
-        if let unfitSnapshot, unfitSnapshot.place == listed.place,
-          hasLog || !unfitSnapshot.hadLog && unfitSnapshot.newest == newest && !allowsMassDelete
-        {
-          outcome = .unfit(unfitSnapshot.reason)
-          break
+        var isOutdated = false
+        for listed in wanted {
+          if let known = unfitSnapshots.first(where: {
+            $0.place == listed.place
+              && (hasLog || !$0.hadLog && $0.newest == newest && !allowsMassDelete)
+          }) {
+            outcome = .unfit(known.reason)
+            continue
+          }
+          // Who has something pending looks for it among the names of what the zone knows.
+          let snapshot = try store.read({ try hasNothing($0) }) ? listed.objects : listed
+          guard try await fetch(snapshot, report, beside: wanted) else {
+            isOutdated = true
+            break
+          }
+          do {
+            try await checkPlace(of: snapshot)
+            report.pull.add(
+              try install(snapshot, hasLog: hasLog, allowsMassDelete: allowsMassDelete))
+            return .taken
+          } catch let unfit as UnfitSnapshot {
+            unfitSnapshots.removeAll { $0.place == snapshot.place || $0.newest != newest }
+            unfitSnapshots.append(
+              UnfitPlace(
+                place: snapshot.place, newest: newest, reason: unfit.reason, hadLog: hasLog))
+            log.notice("\(instead): \(unfit.reason)")
+            outcome = .unfit(unfit.reason)
+          }
         }
-        // Who has something pending looks for it among the names of what the zone knows.
-        let snapshot = try store.read({ try hasNothing($0) }) ? listed.objects : listed
-        guard try await fetch(snapshot, report) else { continue }
-        do {
-          try await checkPlace(of: snapshot)
-          report.pull.add(
-            try install(snapshot, hasLog: hasLog, allowsMassDelete: allowsMassDelete))
-          return .taken
-        } catch let unfit as UnfitSnapshot {
-          unfitSnapshot = UnfitPlace(
-            place: snapshot.place, newest: newest, reason: unfit.reason, hadLog: hasLog)
-          throw unfit
-        }
-      } catch let unfit as UnfitSnapshot {
-        log.notice("\(instead): \(unfit.reason)")
-        outcome = .unfit(unfit.reason)
+        if isOutdated { continue }
         break
       } catch let error as ProtocolError where Self.isOfSnapshot(error) {
         log.warning("The zone's snapshot cannot be taken in: \(error.message)")
@@ -122,6 +126,21 @@ extension SyncEngine {
     if case .unfit = outcome { return outcome }
     try dropPieces()
     return outcome
+  }
+
+  /// The zone's snapshots, the newest first. The one that stands for what was purged is at the floor or above it: where the newest cannot be
+  /// taken in, since something came that only the log tells, it and the log do.
+  private func listed(of generation: UUID, hasLog: Bool) async throws -> [Snapshot] {
+    var listed = [try await transport.snapshot(of: generation)]
+    if !hasLog { listed.append(try await transport.keptSnapshot(of: generation)) }
+    var places: Set<LogMark> = []
+    return try listed.compactMap(\.self).filter { snapshot in
+      guard snapshot.place.sequence > 0, places.insert(snapshot.place).inserted else {
+        return false
+      }
+      try check(snapshot)
+      return true
+    }
   }
 
   /// A snapshot that was not taken is wanted no more where the log goes on.
@@ -201,9 +220,12 @@ extension SyncEngine {
   /// Brings the snapshot's files into the store.
   ///
   /// - Returns: false when the zone has another snapshot meanwhile.
-  func fetch(_ snapshot: Snapshot, _ report: SyncReport) async throws -> Bool {
+  private func fetch(
+    _ snapshot: Snapshot, _ report: SyncReport, beside others: [Snapshot]
+  ) async throws -> Bool {
     let files = snapshot.files
-    try bookkeep { try SegmentPieces.drop(but: Set(files.map(\.name)), on: $0.connection) }
+    let names = Set((files + others.flatMap(\.files)).map(\.name))
+    try bookkeep { try SegmentPieces.drop(but: names, on: $0.connection) }
     let total = files.reduce(0) { $0.addingClamped($1.bytes) }
     var done = 0
     for file in files {

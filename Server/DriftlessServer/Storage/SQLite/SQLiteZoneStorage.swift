@@ -258,6 +258,10 @@ package final class SQLiteZoneStorage: ZoneStorage {
     }
   }
 
+  package func keptSnapshot(of zone: ZoneRecord) async throws -> Snapshot? {
+    try await reader.perform { try PurgedLog.row(of: zone, on: $0)?.snapshot }
+  }
+
   package func segment(
     _ name: String, of zone: ZoneRecord, first: Int, count: Int
   ) async throws -> Data? {
