@@ -55,9 +55,9 @@ import Testing
     }
     #expect(await ask()?.message.contains("There is no token") == true)
     try Data("secret".utf8).write(to: token)
-    let failure = await ask()
-    #expect(failure?.message.contains("is for http://127.0.0.1:8080") == true, "\(failure as Any)")
-    #expect(failure?.suggestion.contains("--token-file \(token.path)") == true)
+    let refusal = await ask()
+    #expect(refusal?.message.contains("is for http://127.0.0.1:8080") == true, "\(refusal as Any)")
+    #expect(refusal?.suggestion.contains("--token-file \(token.path)") == true)
   }
 
   @Test("A unique date is told as an import file has it")
