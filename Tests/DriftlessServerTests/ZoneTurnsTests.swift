@@ -53,6 +53,15 @@ struct ZoneTurnsTests {
     #expect(Self.turns(&turns).map(\.count) == [1, 3, 3, 4])
   }
 
+  @Test("A line that never empties saves no credit up")
+  func endless() {
+    var turns = ZoneTurns<String>(credit: Int.max / 4)
+    for _ in 0..<20 {
+      for _ in 0..<100 { turns.add("one", of: 1, cost: 1_000) }
+      #expect(turns.next(most: Self.most) { _ in false }.count == 32)
+    }
+  }
+
   @Test("What is done by itself shares no group, and comes in its zone's order")
   func byItself() {
     var turns = ZoneTurns<String>(credit: 1_000)

@@ -6,14 +6,16 @@ struct PushQueue: Sendable {
     let answer: CheckedContinuation<Appended, any Error>
   }
 
-  /// What the pushes of a zone may cost in one group, where others wait for the same writer. Some 50 ms of writing.
+  /// What the pushes of a zone may cost in one group, where others wait for the same writer.
   static let turnCost = 1 << 20
+  /// Above what all that may wait costs.
+  private static let unboundedCost = 1 << 40
 
   private var turns: ZoneTurns<Pending>
   private(set) var isDraining = false
 
   /// - Parameter isShared: Whether pushes of several zones wait here.
-  init(isShared: Bool) { turns = ZoneTurns(credit: isShared ? Self.turnCost : .max / 2) }
+  init(isShared: Bool) { turns = ZoneTurns(credit: isShared ? Self.turnCost : Self.unboundedCost) }
 
   /// Whether a push has to be refused: a zone that has none waiting is heard whatever the others sent.
   func isFull(for zone: ZoneRecord, _ limits: ServerLimits) -> Bool {

@@ -56,7 +56,8 @@ package struct ZoneTurns<Element> {
     var (group, cost) = ([Element](), 0)
     for _ in 0..<lines.count {
       var line = lines.removeFirst()
-      line.credit += credit
+      // No more is kept than the next one costs: a line that never empties saves nothing up.
+      line.credit = min(line.credit, line.waiting[0].cost) + credit
       // Nobody waits for the only one.
       if lines.isEmpty { line.credit = max(line.credit, line.waiting[0].cost) }
       var taken = 0
