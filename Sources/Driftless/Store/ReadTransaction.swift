@@ -239,7 +239,7 @@ package class ReadTransaction {
     guard last >= 0, count > 0, count <= greatestNumber, last <= greatestNumber - count else {
       throw StoreError(
         .damaged,
-        "The store says in Z_PRIMARYKEY that it gave out \(what) up to \(last):"
+        "The store says in \(PrimaryKeyTable.table) that it gave out \(what) up to \(last):"
           + " there are no more.",
         suggestion: "Check the store, and restore its file from a copy.")
     }

@@ -33,8 +33,7 @@ struct Unions {
     let sets = try elements(of: lost, entity)
     let places = try places(of: lost, entity)
     let sources = try referrersOnceUnited(of: lost, entity, object)
-    let isSame = try hasAll(stayed, entity, of: lost, object, followed, sets)
-    if !isSame { try journal(identity, lost, stayed, entity, object, values, side) }
+    try journal(identity, lost, stayed, entity, object, values, side)
     try remember(identity, lost, stayed, entity, object, values)
     try remove(lost, places, entity)
     try applier.keptKeys.writeFree()
@@ -42,7 +41,7 @@ struct Unions {
     try add(sets, from: lost, to: stayed, entity, by: object)
     try point(sources, from: lost, to: stayed)
     try keepOnePartner(sources, of: stayed, side)
-    if !isSame { applier.report.conflicts += 1 }
+    applier.report.conflicts += 1
   }
 
   /// Its row is in the alias, and its places are kept beside that.
