@@ -112,7 +112,11 @@ extension SyncEngine {
   /// Why a property of an object has the value that it has: its policy, its conflicts, who changed
   /// it last.
   ///
-  /// - Parameter keys: what encrypted values of conflicts are opened with that were sealed when they were settled.
+  /// - Parameters:
+  ///   - store: the replica's store.
+  ///   - object: the object's identity.
+  ///   - name: the property's name.
+  ///   - keys: what encrypted values of conflicts are opened with that were sealed when they were settled.
   /// - Throws: `SyncError` (`unknownElement`) when there is no such object or property.
   public static func why(
     of store: PersistentStore, object: UUID, property name: String, keys: KeyRing? = nil

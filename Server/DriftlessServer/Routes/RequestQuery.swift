@@ -38,6 +38,13 @@ struct RequestQuery {
     return counts.compactMap { $0 }
   }
 
+  /// Whether a parameter is there, which is 1.
+  func isGiven(_ name: String) throws -> Bool {
+    guard let text = try text(name) else { return false }
+    guard text == "1" else { throw Self.malformed(name) }
+    return true
+  }
+
   func uuid(_ name: String) throws -> UUID? {
     guard let text = try text(name) else { return nil }
     guard let uuid = UUID(uuidString: text) else { throw Self.malformed(name) }

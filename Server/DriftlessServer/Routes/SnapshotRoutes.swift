@@ -13,7 +13,7 @@ struct SnapshotRoutes: Sendable {
   func add(to router: Router<ServerContext>) {
     router.get("v1/zones/:zone/snapshot") { request, context in
       let zone = try await admit(request, context)
-      let isOfPurged = request.uri.queryParameters["kept"] == "1"
+      let isOfPurged = try RequestQuery(request).isGiven("kept")
       let found =
         try await isOfPurged ? storage.keptSnapshot(of: zone) : storage.snapshot(of: zone)
       guard let snapshot = found else { throw Self.none }
