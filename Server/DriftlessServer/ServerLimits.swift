@@ -32,6 +32,14 @@ package struct ServerLimits: Sendable, Equatable {
   package var stagedBytesMax = 8 << 30
   /// Seconds after its last part came for which a push is waited for (7 days).
   package var stagedSeconds = 7 * 24 * 3600
+  /// Bytes of one large value. A client that has a larger one sets the object aside, with both numbers.
+  package var valueBytesMax = 256 << 20
+  /// Bytes of one zone's large values that nothing names so far, as declared; above it, 507.
+  package var unnamedValueBytesPerZoneMax = 8 << 30
+  /// Bytes of those that came with one token; above it, 507.
+  package var unnamedValueBytesPerTokenMax = 4 << 30
+  /// Seconds for which a large value that nothing names is kept after somebody asked for it (7 days).
+  package var valueLeaseSeconds = 7 * 24 * 3600
   /// Milliseconds that a transaction's time may lie ahead of this host's clock (24 hours).
   package var clockAheadMillisecondsMax = 24 * 3600 * 1000
   /// Milliseconds that the host's clock may be set ahead and be followed at once (30 days).
@@ -114,6 +122,9 @@ package struct ServerLimits: Sendable, Equatable {
     ("bodiesInMemoryBytesMax", \.bodiesInMemoryBytesMax), ("bodySeconds", \.bodySeconds),
     ("objectsPerPushMax", \.objectsPerPushMax),
     ("clockAheadMillisecondsMax", \.clockAheadMillisecondsMax),
+    ("valueBytesMax", \.valueBytesMax), ("valueLeaseSeconds", \.valueLeaseSeconds),
+    ("unnamedValueBytesPerZoneMax", \.unnamedValueBytesPerZoneMax),
+    ("unnamedValueBytesPerTokenMax", \.unnamedValueBytesPerTokenMax),
     ("partsPerPushMax", \.partsPerPushMax), ("stagedBytesMax", \.stagedBytesMax),
     ("stagedBytesPerReplicaMax", \.stagedBytesPerReplicaMax), ("stagedSeconds", \.stagedSeconds),
     ("bodyBytesPerSecondMin", \.bodyBytesPerSecondMin),

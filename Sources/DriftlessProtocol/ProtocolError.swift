@@ -41,6 +41,10 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let notStaged = Code(rawValue: "not-staged")
     /// The zone has no such snapshot, or none any more.
     public static let noSnapshot = Code(rawValue: "no-snapshot")
+    /// A push names large values that the zone does not have: send them, then the push again.
+    public static let valuesMissing = Code(rawValue: "values-missing")
+    /// The zone does not have this large value.
+    public static let noValue = Code(rawValue: "no-value")
   }
 
   /// What kind of refusal it is.
@@ -57,13 +61,16 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
   /// The server's clock in milliseconds since 1970, where the server said it.
   public let serverTimeMilliseconds: UInt64?
 
+  /// With `.valuesMissing`: the names of the values (``LargeValue/name``); at most `objectsMax`.
+  public let values: [String]
+
   /// The most objects that an error lists.
   public static let objectsMax = 100
 
   /// A refusal; of `objects` the first ``objectsMax`` are kept.
   public init(
     _ code: Code, _ message: String, suggestion: String, head: UInt64? = nil,
-    objects: [UInt64] = [], serverTimeMilliseconds: UInt64? = nil
+    objects: [UInt64] = [], serverTimeMilliseconds: UInt64? = nil, values: [String] = []
   ) {
     self.code = code
     self.message = message
@@ -71,6 +78,7 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     self.head = head
     self.objects = Array(objects.prefix(Self.objectsMax))
     self.serverTimeMilliseconds = serverTimeMilliseconds
+    self.values = Array(values.prefix(Self.objectsMax))
   }
 
   public var description: String { "\(message) (\(code.rawValue)). \(suggestion)" }

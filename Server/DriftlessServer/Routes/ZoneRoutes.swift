@@ -33,7 +33,8 @@ struct ZoneRoutes: Sendable {
       let time = await storage.time()
       return try Self.json(
         Self.info(
-          admitted.zone, time: time, mayWrite: admitted.token.verbs.isSuperset(of: .write)))
+          admitted.zone, time: time, mayWrite: admitted.token.verbs.isSuperset(of: .write),
+          valueBytesMax: storage.keepsValues ? limits.valueBytesMax : nil))
     }
     router.post("v1/zones/:zone/changes") { request, context in
       try await Self.closingRefused(request) { try await push(request, context) }
@@ -71,11 +72,14 @@ struct ZoneRoutes: Sendable {
     }
   }
 
-  private static func info(_ zone: ZoneRecord, time: UInt64, mayWrite: Bool) -> ZoneInfo {
+  private static func info(
+    _ zone: ZoneRecord, time: UInt64, mayWrite: Bool, valueBytesMax: Int?
+  ) -> ZoneInfo {
     ZoneInfo(
       zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
       intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
-      formatLevel: zone.formatLevel, serverTimeMilliseconds: time, mayWrite: mayWrite)
+      formatLevel: zone.formatLevel, serverTimeMilliseconds: time, mayWrite: mayWrite,
+      valueBytesMax: valueBytesMax)
   }
 
   // MARK: - Push
@@ -174,7 +178,10 @@ struct ZoneRoutes: Sendable {
           "zone": "\(zone.name)", "entries": "\(entries.count)", "from": "\(zone.head)",
           "head": "\(place.sequence)",
         ])
-      return try Self.json(RefillReply(head: place.sequence, chain: place.chain))
+      let named = Set(entries.flatMap(\.push.contents.values))
+      let missing = try await storage.missing(named.sorted(), in: zone)
+      return try Self.json(
+        RefillReply(head: place.sequence, chain: place.chain, values: missing.map(\.name)))
     }
   }
 

@@ -25,6 +25,8 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
   public var serverTimeMilliseconds: UInt64
   /// Whether who asked may push; a server that does not say lets it be tried.
   public var mayWrite: Bool
+  /// The largest value that the server takes by itself. Bytes; nil: it takes none, and values go within change sets.
+  public var valueBytesMax: Int?
 
   /// The most replacements that a zone and a replica remember.
   public static let replacementsMax = 64
@@ -34,7 +36,7 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
     zone: String, zoneID: UUID, generation: UUID, parent: ZoneParent? = nil,
     intent: ZoneIntent = .offer, replacements: [UUID] = [], head: UInt64, chain: LogChain,
     formatLevel: UInt16 = ChangeSetHeader.formatLevel, serverTimeMilliseconds: UInt64,
-    mayWrite: Bool = true
+    mayWrite: Bool = true, valueBytesMax: Int? = nil
   ) {
     self.zone = zone
     self.zoneID = zoneID
@@ -47,6 +49,7 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
     self.formatLevel = formatLevel
     self.serverTimeMilliseconds = serverTimeMilliseconds
     self.mayWrite = mayWrite
+    self.valueBytesMax = valueBytesMax
   }
 
   public init(from decoder: any Decoder) throws {
@@ -62,6 +65,7 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
     formatLevel = try values.decode(UInt16.self, forKey: .formatLevel)
     serverTimeMilliseconds = try values.decode(UInt64.self, forKey: .serverTimeMilliseconds)
     mayWrite = try values.decodeIfPresent(Bool.self, forKey: .mayWrite) ?? true
+    valueBytesMax = try values.decodeIfPresent(Int.self, forKey: .valueBytesMax)
   }
 }
 

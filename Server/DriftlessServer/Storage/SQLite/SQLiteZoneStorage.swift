@@ -15,7 +15,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package let metrics: ServerMetrics
   let writer: Database
   private let readers: [Database]
-  private let commits: GroupCommit
+  let commits: GroupCommit
   let clock: ServerClock
   private let news: ZoneNews
   private let turn = Turn()
