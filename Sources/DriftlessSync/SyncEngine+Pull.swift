@@ -50,6 +50,7 @@ extension SyncEngine {
     // A change set without an answer may be in the log already: what it holds is settled first.
     if try hasOutbox() { try await settleOutbox(&report) }
     try await fetchDamaged()
+    try await fetchMissingValues()
     try replayParked()
     try await joinBySnapshot(&report)
     let first = try replicaState().cursor
@@ -80,7 +81,7 @@ extension SyncEngine {
           .page(places: own.entries.map(\.mark), generation: own.generation, head: own.head))
       case .apply(let cursor, let head):
         report.pull.add(
-          try applyInParts(
+          try await applyWithValues(
             page?.entries ?? [], cursor: cursor, head: head, allowsMassDelete: allowsMassDelete))
         tell(
           .progress(

@@ -172,7 +172,30 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       return ZoneInfo(
         zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
         intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
-        formatLevel: zone.formatLevel, serverTimeMilliseconds: await time(of: storage))
+        formatLevel: zone.formatLevel, serverTimeMilliseconds: await time(of: storage),
+        valueBytesMax: storage.keepsValues ? 1 << 20 : nil)
+    }
+  }
+
+  func put(_ piece: ValuePiece) async throws -> ValueState {
+    switch storage {
+    case .memory(let zone): return try await zone.put(piece)
+    case .files(let storage, _):
+      return try await mapped {
+        try await storage.keep(piece, of: zone(in: storage), token: "simulated")
+      }
+    }
+  }
+
+  func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    switch storage {
+    case .memory(let zone):
+      return try await zone.value(digest, of: generation, range: range)
+    case .files(let storage, _):
+      return try await mapped {
+        try await storage.value(
+          digest, of: zone(in: storage), first: range.lowerBound, count: range.count)
+      }
     }
   }
 
@@ -248,7 +271,12 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       return try await mapped {
         let place = try await storage.refill(
           entries.map { (entry: $0, push: try reader.read($0.frame)) }, of: zone(in: storage))
-        return RefillReply(head: place.sequence, chain: place.chain)
+        let named = entries.flatMap {
+          (try? ChangeSetDecoder().decodeIndex($0.frame))?.index.values ?? []
+        }
+        let missing = try await storage.missing(named, in: zone(in: storage))
+        return RefillReply(
+          head: place.sequence, chain: place.chain, values: missing.map(\.name))
       }
     }
   }

@@ -46,6 +46,11 @@ struct PutBack {
         .cannotUndo, "The value of \(property.name) on that side is sealed, and did not open here.",
         suggestion: "Give this replica the key first (syncctl key use), or set the value by hand.")
     }
+    guard LargeCell.value(in: value) == nil else {
+      throw SyncError(
+        .cannotUndo, "The bytes of \(property.name) on that side are not here.",
+        suggestion: "Ask the zone for them again (syncctl parked retry), or set the value by hand.")
+    }
     if case .reference(let target) = value, try transaction.concreteKey(root: target) == nil {
       throw SyncError(
         .cannotUndo, "The object that \(property.name) referred to is deleted.",

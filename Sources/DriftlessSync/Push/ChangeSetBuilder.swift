@@ -32,6 +32,7 @@ struct ChangeSetBuilder {
   private var isPart = false
   /// The first error of a look-up, which ends the building.
   private var failure: (any Error)?
+  private let values: ValueCutting
   /// By new object whose insert goes by another transaction: the name of the save that made it.
   var makers: [ObjectKey: UInt64] = [:]
 
@@ -40,10 +41,13 @@ struct ChangeSetBuilder {
   ///   - since: the last transaction that the zone had acknowledged when the sending of what is pending began.
   ///   - knownEdits: when the properties of what is revived were edited.
   ///   - made: what parts of the same push before it make.
+  ///   - values: takes the large values out.
   init(
     _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, since: Int64,
-    knownEdits: EditHistory = EditHistory(), after made: NewPlaces = NewPlaces()
+    knownEdits: EditHistory = EditHistory(), after made: NewPlaces = NewPlaces(),
+    values: ValueCutting
   ) {
+    self.values = values
     newPlaces = made
     self.transaction = transaction
     self.since = since
@@ -386,13 +390,14 @@ struct ChangeSetBuilder {
     if draft.kind == .insert { try addNewObjects(draft, entity: entity) }
     let sealer = CellSealer(keys: schema.keys, entity: draft.entity.name)
     for column in draft.columns {
+      let whole = try column.column {
+        place(of: $0)
+      } seal: { row, value in
+        try sealer.seal(
+          value, column.property.name, of: transaction.identity(of: draft.keys[row]))
+      }
       columns.append(
-        try column.column {
-          place(of: $0)
-        } seal: { row, value in
-          try sealer.seal(
-            value, column.property.name, of: transaction.identity(of: draft.keys[row]))
-        })
+        try values.cut(whole, name: "\(draft.entity.name).\(column.property.name)"))
     }
   }
 }

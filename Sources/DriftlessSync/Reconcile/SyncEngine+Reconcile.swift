@@ -213,6 +213,7 @@ extension SyncEngine {
         // Somebody else was faster with something else, or the server let go of a part.
         break
       }
+      try await offerValues(reply.values ?? [], named: entries)
       head = max(head, reply.head)
       place = last.mark
       // A push in several parts is taken when the last one is there.

@@ -53,6 +53,7 @@ extension SyncEngine {
         // Who has something pending looks for it among the names of what the zone knows.
         let snapshot = try store.read({ try hasNothing($0) }) ? listed.objects : listed
         guard try await fetch(snapshot, report) else { continue }
+        try await fetchValues(of: snapshot)
         do {
           try await checkPlace(of: snapshot)
           report.pull.add(try install(snapshot))
@@ -212,6 +213,7 @@ extension SyncEngine {
       try KeptFrames.dropAll(on: connection)
       try LogPlaces.note(snapshot.place, nextNumber: snapshot.nextObject, on: connection)
       try SegmentPieces.dropAll(on: connection)
+      try ValuePieces.trim(on: connection)
       try noteUnsettled(applier)
       try ImportTimes.purge(connection)
       applier.report.changeSets = Int(clamping: snapshot.place.sequence - state.cursor)
