@@ -65,10 +65,7 @@ extension SyncEngine {
       // A value that waits for its key is written unasked as soon as that is free.
       let count =
         try Parking.ask(sequence, on: transaction.connection)
-        + parked.count {
-          [KeptKeys.code, LargeCell.code].contains($0.code)
-            && (sequence ?? $0.sequence) == $0.sequence
-        }
+        + parked.count { $0.code == KeptKeys.code && (sequence ?? $0.sequence) == $0.sequence }
       if parked.contains(where: { $0.code == LargeCell.code }) {
         try transaction.setSetting(retrySetting, .integer(1))
       }

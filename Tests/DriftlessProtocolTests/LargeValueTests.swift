@@ -25,7 +25,7 @@ struct LargeValueTests {
     return Column(.bytes(rows), nulls: RowBitmap([2]), large: RowBitmap([1]))
   }
 
-  @Test("A property has small and large values side by side, and the index section lists the large ones")
+  @Test("A property has small and large values side by side, and the index lists the large")
   func mixed() throws {
     let value = try value(1)
     let frame = try ChangeSetEncoder().encode(changeSet(mixed(value)))

@@ -38,7 +38,8 @@ enum Excuse {
     "ZDL_ZONE.sequence", "ZDL_ZONE.kind", "ZDL_GRAVE.transaction_number",
     "ZDL_PENDING.transaction_number",
     "ZDL_DANGLING.state", "ZDL_DANGLING.place", "ZDL_DELTA.transaction_number",
-    "Z_PRIMARYKEY.Z_MAX", "ZDL_STORE.value", "ZDL_SEGMENT.first", "ZDL_VALUE.first", "ZDL_PARKED_FORMER.id",
+    "Z_PRIMARYKEY.Z_MAX", "ZDL_STORE.value", "ZDL_SEGMENT.first", "ZDL_VALUE.first",
+    "ZDL_PARKED_FORMER.id",
     "ZDL_PARKED_FORMER.sequence", "ZDL_PARKED_FORMER.since", "ZDL_PARKED_FORMER.tried_level",
   ]
 

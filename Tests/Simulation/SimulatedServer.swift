@@ -8,7 +8,7 @@ import Synchronization
 /// The server: its rules in memory, or its real storage in files, without HTTP in between.
 // Sendable by use: it changes between requests alone.
 final class SimulatedServer: SyncTransport, @unchecked Sendable {
-  private enum Storage {
+  enum Storage {
     case memory(MemoryZone)
     case files(SQLiteZoneStorage, PushReader)
   }
@@ -23,7 +23,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   private var given: UInt64 = 0
   private(set) var wentBack: String?
   private let folder: URL
-  private var storage: Storage
+  private(set) var storage: Storage
   private enum Backup {
     case memory(ZoneLog)
     case files([String: Data])
@@ -174,28 +174,6 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
         intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
         formatLevel: zone.formatLevel, serverTimeMilliseconds: await time(of: storage),
         valueBytesMax: storage.keepsValues ? 1 << 20 : nil)
-    }
-  }
-
-  func put(_ piece: ValuePiece) async throws -> ValueState {
-    switch storage {
-    case .memory(let zone): return try await zone.put(piece)
-    case .files(let storage, _):
-      return try await mapped {
-        try await storage.keep(piece, of: zone(in: storage), token: "simulated")
-      }
-    }
-  }
-
-  func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
-    switch storage {
-    case .memory(let zone):
-      return try await zone.value(digest, of: generation, range: range)
-    case .files(let storage, _):
-      return try await mapped {
-        try await storage.value(
-          digest, of: zone(in: storage), first: range.lowerBound, count: range.count)
-      }
     }
   }
 
@@ -361,7 +339,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       head: zone.head)
   }
 
-  private func zone(in storage: SQLiteZoneStorage) async throws -> ZoneRecord {
+  func zone(in storage: SQLiteZoneStorage) async throws -> ZoneRecord {
     guard let zone = try await storage.zone(named: zoneName) else {
       throw ProtocolError(.noZone, "There is no zone", suggestion: "Make one.")
     }
@@ -369,7 +347,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   }
 
   /// Errors as a client reads them.
-  private func mapped<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
+  func mapped<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
     do {
       return try await body()
     } catch let error as ServerError {

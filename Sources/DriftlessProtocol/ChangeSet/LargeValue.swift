@@ -88,7 +88,7 @@ extension LargeValue {
 extension Column {
   /// The large value of a row; nil where the row has its value itself.
   public func largeValue(at row: Int) -> LargeValue? {
-    guard large?.contains(row) == true else { return nil }
+    guard large?.contains(row) == true, row < count else { return nil }
     switch values {
     case .bytes(let rows), .sealed(let rows):
       return rows.withBytes(at: row) { LargeValue(bytes: $0) }

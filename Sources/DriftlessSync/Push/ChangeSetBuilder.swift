@@ -357,14 +357,6 @@ struct ChangeSetBuilder {
       .map { .init(name: $0, isPartial: true) }
   }
 
-  /// What a log that is over had and its maker may not know of.
-  private mutating func addUnanswered() throws {
-    let told = Set(index.transactions.map(\.name)).union(index.covered.map(\.name))
-    for name in try UnansweredSaves.names(transaction) where !told.contains(name) {
-      index.covered.append(.init(name: name, isPartial: true))
-    }
-  }
-
   /// What the save drew. An edit that outlived its history goes by its time.
   private func name(of number: Int64) throws -> UInt64 {
     if let time = EditStamp.time(number) { return time.rawValue }

@@ -28,7 +28,9 @@ struct CellOpener {
 
   /// A change set with its columns opened.
   func opened(_ changeSet: ChangeSet) throws -> ChangeSet {
-    guard changeSet.columns.contains(where: { $0.isSealed || $0.large != nil }) else { return changeSet }
+    guard changeSet.columns.contains(where: { $0.isSealed || $0.large != nil }) else {
+      return changeSet
+    }
     var changeSet = changeSet
     let index = changeSet.index
     let identities = NewIdentities(index)

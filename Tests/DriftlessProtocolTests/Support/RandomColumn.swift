@@ -5,7 +5,8 @@ import TestSupport
 /// Makes columns of every kind at random, with the values that codecs get wrong.
 enum RandomColumn {
   static func make(
-    rows: Int, objectCount: Int, kind: Int? = nil, hasLarge: Bool = false, _ numbers: inout SeededNumbers
+    rows: Int, objectCount: Int, kind: Int? = nil, hasLarge: Bool = false,
+    _ numbers: inout SeededNumbers
   ) -> Column {
     let hasNulls = numbers.chance(30)
     let nulls = RowBitmap((0..<rows).filter { _ in hasNulls && numbers.chance(40) })

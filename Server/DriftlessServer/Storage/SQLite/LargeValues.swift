@@ -168,6 +168,16 @@ enum LargeValues {
     return bytes
   }
 
+  /// How many values a zone's log names. A file of before has none.
+  static func namedCount(of zone: Int64, on connection: SQLiteConnection) throws -> Int64 {
+    let there = try connection.scalar("SELECT 1 FROM sqlite_master WHERE name = 'value_use'")
+    guard there != nil else { return 0 }
+    let count = try connection.scalar(
+      "SELECT count(DISTINCT digest) FROM value_use WHERE zone = ?", .integer(zone))
+    guard case .integer(let count)? = count else { return 0 }
+    return count
+  }
+
   // MARK: - What goes
 
   /// Lets go of some values that no entry names and nobody waits for any more, and of uploads that nobody goes on with.
