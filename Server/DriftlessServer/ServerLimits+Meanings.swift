@@ -26,7 +26,7 @@ extension ServerLimits {
     "stagedSeconds":
       "Seconds after its last part came for which a push is waited for (7 days).",
     "valueBytesMax":
-      "Bytes of one large value. A client that has a larger one sets the object aside, with both numbers.",
+      "Bytes of one large value. A client that has a larger one sets the object aside, with both numbers. 0 means that the server takes none, and clients send such values within their change sets.",
     "unnamedValueBytesPerZoneMax":
       "Bytes of one zone's large values that nothing names so far, as declared; above it, 507.",
     "unnamedValueBytesPerTokenMax":

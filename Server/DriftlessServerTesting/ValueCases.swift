@@ -11,6 +11,8 @@ enum ValueCases {
     StorageCase("Values are a zone's own", apart),
     StorageCase("What nothing names goes when its lease ends, and what a log names stays", leases),
     StorageCase("Values that nothing names are bounded", bounded),
+    StorageCase("A storage that takes none says so", none),
+    StorageCase("Room is made of what nobody waits for any more", roomMade),
     StorageCase("A zone that begins anew keeps its values for a while", renewed),
   ]
 
@@ -31,9 +33,15 @@ enum ValueCases {
     }
   }
 
+  private static var taking: ServerLimits {
+    var limits = ServerLimits()
+    limits.valueBytesMax = 256 << 20
+    return limits
+  }
+
   /// Nil for a storage that keeps none, which is shown to say so.
   private static func world(
-    _ kind: StorageUnderTest, limits: ServerLimits = .init()
+    _ kind: StorageUnderTest, limits: ServerLimits = taking
   ) async throws -> StorageWorld? {
     let test = try await StorageWorld(kind, limits: limits)
     guard !test.storage.keepsValues else { return test }
@@ -77,7 +85,7 @@ enum ValueCases {
       _ = try await test.storage.value(sample.value.digest, of: zone, first: 0, count: 9)
     }
     try expect(nothing?.name == "no-value")
-    let other = try await kind.open(.init())
+    let other = try await kind.open(taking)
     defer { other.close() }
     _ = try await other.keep(
       sample.piece(size, zone.generation, replica), of: zone, token: "t")
@@ -166,7 +174,7 @@ enum ValueCases {
   }
 
   private static func leases(kind: StorageUnderTest) async throws {
-    var limits = ServerLimits()
+    var limits = taking
     limits.valueLeaseSeconds = 1
     guard let test = try await world(kind, limits: limits) else { return }
     let (named, unnamed) = (try Sample(500, 6), try Sample(500, 7))
@@ -203,8 +211,32 @@ enum ValueCases {
     try expect(byOther.isWhole, "another token has its own room")
   }
 
+  private static func none(kind: StorageUnderTest) async throws {
+    let test = try await StorageWorld(kind, limits: .init())
+    let refusal = try await code { try await send(try Sample(500, 12), to: test) }
+    try expect(refusal?.name == "unsupported", "\(String(describing: refusal))")
+  }
+
+  private static func roomMade(kind: StorageUnderTest) async throws {
+    var limits = taking
+    limits.valueLeaseSeconds = 1
+    limits.unnamedValueBytesPerZoneMax = 20_000
+    guard let test = try await world(kind, limits: limits) else { return }
+    // More than goes in one transaction.
+    for seed in 0..<40 { try await send(try Sample(500, UInt8(seed + 50)), to: test) }
+    let large = try Sample(19_900, 13)
+    let end = ContinuousClock.now + .seconds(20)
+    while try await code({ try await send(large, to: test) })?.name == "disk-full" {
+      try expect(ContinuousClock.now < end, "no room was made")
+      try await Task.sleep(for: .milliseconds(50))
+    }
+    try expect(await test.storage.missing([large.value], in: test.zone()).isEmpty)
+  }
+
   private static func renewed(kind: StorageUnderTest) async throws {
-    guard let test = try await world(kind) else { return }
+    var limits = taking
+    limits.unnamedValueBytesPerZoneMax = 600
+    guard let test = try await world(kind, limits: limits) else { return }
     let sample = try Sample(500, 11)
     try await send(sample, to: test)
     var replica = TestReplica()
@@ -213,6 +245,7 @@ enum ValueCases {
     try test.kind.administer { _ = try $0.renewZone(test.name, intent: .offer) }
     let zone = try await test.zone()
     try expect(await test.storage.missing([sample.value], in: zone).isEmpty)
+    try await send(try Sample(500, 14), to: test)
     try test.kind.administer { try $0.deleteZone(test.name) }
     try expect(await test.storage.missing([sample.value], in: zone) == [sample.value])
   }

@@ -229,7 +229,7 @@ extension SyncEngine {
     try Parking.settle(parked, unknown, waits: waits, on: connection)
   }
 
-  private func isDue(_ parked: Parking.Entry) -> Bool {
+  func isDue(_ parked: Parking.Entry) -> Bool {
     if parked.code == .damaged { return false }
     if parked.code.isWhole { return parked.triedLevel < Parking.level }
     return parked.unknown.contains { isKnown($0, of: parked) }

@@ -15,7 +15,8 @@ extension SyncEngine {
     }
   }
 
-  private func sendAll(of outbox: Outbox) async throws -> PushReply {
+  /// The same without the large values that it names.
+  func sendAll(of outbox: Outbox) async throws -> PushReply {
     guard outbox.earlierParts > 0 else { return try await answered(outbox) }
     try await stageParts(of: outbox)
     do {

@@ -50,6 +50,7 @@ extension SyncEngine {
     // A change set without an answer may be in the log already: what it holds is settled first.
     if try hasOutbox() { try await settleOutbox(&report) }
     try await fetchDamaged()
+    try await offerNotedValues()
     try await fetchMissingValues()
     try replayParked()
     try await joinBySnapshot(&report)
@@ -202,12 +203,13 @@ extension SyncEngine {
   private func settleOutbox(_ report: inout SyncReport) async throws {
     guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return }
     do {
-      let reply = try await sendParts(of: outbox)
+      // Values wait for the push: what others wrote is shown before hours of those.
+      let reply = try await sendAll(of: outbox)
       try acknowledge(reply, for: outbox)
       report.push.add(outbox)
     } catch let error as ProtocolError
       where error.code == .stale || Self.isRefusal(error) || error.code == .unsupported
-      || error.code == .diverged || error.code == .clockAhead
+      || error.code == .diverged || error.code == .clockAhead || error.code == .valuesMissing
     {
       // The next push builds it anew, and finds what is refused in it.
       if error.code == .clockAhead { believesZoneClock = true }

@@ -56,6 +56,8 @@ extension SyncEngine {
 
   func runPush(_ allowsMassDelete: Bool, _ report: inout SyncReport) async throws {
     try lock()
+    // A server that took no large values may take them by now.
+    if valueBounds?.bytesMax == nil { valueBounds = nil }
     defer { revivedEdits = RevivedEdits() }
     try carryEnds()
     // What was parked is older than what is pending: it must not come after it.

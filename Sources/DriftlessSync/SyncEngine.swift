@@ -71,8 +71,8 @@ public actor SyncEngine {
   var valueBounds: ValueBounds?
   /// Bytes of large values that came and went.
   var valueBytes = 0
-  /// Whether this engine has asked for values that the zone did not have.
-  var hasAskedForValues = false
+  /// When this engine asked last for values that the zone did not have.
+  var askedForValues: ContinuousClock.Instant?
   /// The server may keep parts of a push that was stale.
   var partsMayBeThere = false
 

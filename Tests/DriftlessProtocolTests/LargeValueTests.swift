@@ -77,6 +77,23 @@ struct LargeValueTests {
     }
   }
 
+  @Test("Rows that name more than a reader can have in memory are refused, a single one is not")
+  func rowBytes() throws {
+    func frame(_ length: UInt64, rows count: Int) throws -> Data {
+      let value = try #require(
+        LargeValue(digest: Data(repeating: 1, count: 32), length: length))
+      var rows = ByteRows()
+      for _ in 0..<count { rows.append(Data(value.bytes)) }
+      return try ChangeSetEncoder().encode(
+        changeSet(Column(.bytes(rows), large: RowBitmap(0..<count))))
+    }
+    _ = try ChangeSetDecoder().checkedIndex(frame(4 << 30, rows: 1))
+    _ = try ChangeSetDecoder().checkedIndex(frame(512 << 20, rows: 2))
+    let many = try frame((512 << 20) + 1, rows: 2)
+    let error = #expect(throws: ProtocolError.self) { try ChangeSetDecoder().checkedIndex(many) }
+    #expect(error?.code == .tooLarge)
+  }
+
   @Test("Names read back, and other texts are none")
   func names() throws {
     let value = try value(7)

@@ -34,6 +34,25 @@ struct ValueRouteTests {
     }
   }
 
+  private var taking: ServerLimits {
+    var limits = ServerLimits()
+    limits.valueBytesMax = 256 << 20
+    return limits
+  }
+
+  @Test("A server whose operator did not turn it on says that it takes none")
+  func off() async throws {
+    try await withServer { server in
+      let bytes = Data(repeating: 3, count: 100)
+      let way = try await way(server, bytes)
+      let info = try await server.request("GET", "/v1/zones/shop", token: way.token.text)
+      #expect(try JSONDecoder().decode(ZoneInfo.self, from: info.body).valueBytesMax == nil)
+      let refused = try await way.put(bytes)
+      #expect(refused.status == 400 && refused.code == "unsupported")
+      #expect(try await way.get(0, 10).code == "no-value")
+    }
+  }
+
   private func way(_ server: LiveServer, _ bytes: Data) async throws -> Way {
     Way(
       server: server, token: try server.token(), value: try #require(LargeValue(of: bytes)),
@@ -42,7 +61,7 @@ struct ValueRouteTests {
 
   @Test("A value goes up in pieces and comes down, and the zone says that it takes such")
   func upAndDown() async throws {
-    try await withServer { server in
+    try await withServer(limits: taking) { server in
       let size = LargeValue.pieceBytesMax
       let bytes = Data((0..<size + 9).map { UInt8(truncatingIfNeeded: $0 &* 31) })
       let way = try await way(server, bytes)
@@ -66,7 +85,7 @@ struct ValueRouteTests {
 
   @Test("Who may only read sends none, and who may only write gets none")
   func rights() async throws {
-    try await withServer { server in
+    try await withServer(limits: taking) { server in
       let bytes = Data(repeating: 3, count: 100)
       let way = try await way(server, bytes)
       let reader = try server.token(verbs: .read)
@@ -80,7 +99,7 @@ struct ValueRouteTests {
 
   @Test("Pieces that are no pieces are refused, each with its reason")
   func refused() async throws {
-    try await withServer { server in
+    try await withServer(limits: taking) { server in
       let bytes = Data(repeating: 3, count: 100)
       let way = try await way(server, bytes)
       #expect(try await way.put(bytes, length: 40).code == "malformed", "no value is so short")
@@ -105,7 +124,7 @@ struct ValueRouteTests {
 
   @Test("A push that names what is not there is refused with its name, and passes when it is")
   func push() async throws {
-    try await withServer { server in
+    try await withServer(limits: taking) { server in
       let bytes = Data(repeating: 5, count: 3000)
       let way = try await way(server, bytes)
       var index = ChangeSetIndex()

@@ -16,10 +16,12 @@ struct LargeValueSyncTests {
     let ways: [ValueWay]
     let replicas: [TestReplica]
 
-    init(_ count: Int = 2, model: ManagedObjectModel = shopModel(), keys: KeyRing? = nil)
-      async throws
-    {
+    init(
+      _ count: Int = 2, model: ManagedObjectModel = shopModel(), keys: KeyRing? = nil,
+      pushValueBytesMax: Int = 256 << 20
+    ) async throws {
       var options = SyncOptions()
+      options.pushValueBytesMax = pushValueBytesMax
       options.largeValueBytesMin = 1000
       options.keys = keys
       let zone = zone
@@ -198,6 +200,69 @@ struct LargeValueSyncTests {
     try await shop.syncAll()
     #expect(try shop[1].value(id, "blob") == .data(photo))
     #expect(shop.zone.traffic.valueBytes == 0 && shop.zone.traffic.bytes > 50_000)
+  }
+
+  @Test("Values that are more than a push brings go in several pushes")
+  func several() async throws {
+    let shop = try await Shop(pushValueBytesMax: 60_000)
+    for seed in 1...3 as ClosedRange<UInt64> {
+      try shop[0].insert("Item", ["blob": .data(Self.bytes(50_000, seed))])
+    }
+    let large = try shop[0].insert("Item", ["blob": .data(Self.bytes(70_000, 4))])
+    let report = try await shop[0].sync()
+    #expect(report.push.changeSets >= 3 && report.push.quarantined == 0)
+    #expect(shop.ways[0].bytes.sent == 220_000, "no value went twice")
+    try await shop[1].sync()
+    #expect(try shop[1].value(large, "blob") == .data(Self.bytes(70_000, 4)))
+  }
+
+  @Test("Pieces that the store lost while a push waits for its answer are made anew")
+  func lostPieces() async throws {
+    let shop = try await Shop()
+    let photo = Self.bytes(3 << 20)
+    let id = try shop[0].insert("Item", ["blob": .data(photo)])
+    shop.ways[0].set(.init(passing: 1))
+    await #expect(throws: ValueWay.Cut.self) { try await shop[0].sync() }
+    shop.ways[0].set(.init())
+    try shop[0].write { try $0.connection.execute("DELETE FROM ZDL_VALUE") }
+    try await shop.syncAll()
+    #expect(try shop[1].value(id, "blob") == .data(photo))
+    #expect(shop.ways[0].bytes.sent == photo.count)
+  }
+
+  @Test("What others wrote is shown before values that wait go on")
+  func pullFirst() async throws {
+    let shop = try await Shop()
+    let photo = Self.bytes(3 << 20)
+    try shop[0].insert("Item", ["blob": .data(photo)])
+    shop.ways[0].set(.init(passing: 1))
+    await #expect(throws: ValueWay.Cut.self) { try await shop[0].sync() }
+    let news = try shop[1].insert("Item", ["title": .string("news")])
+    try await shop[1].sync()
+    shop.ways[0].set(.init(passing: 0))
+    await #expect(throws: ValueWay.Cut.self) { try await shop[0].sync() }
+    #expect(try shop[0].exists(news))
+    shop.ways[0].set(.init())
+    try await shop[0].sync()
+    #expect(shop.ways[0].bytes.sent == photo.count, "no piece went twice")
+  }
+
+  @Test("Sending what a server lost goes on after it broke off")
+  func putBackAndCut() async throws {
+    let shop = try await Shop()
+    try shop[0].insert("Item", ["title": .string("old")])
+    try await shop.syncAll()
+    let backup = shop.zone.log
+    try shop[0].insert("Item", ["blob": .data(Self.bytes(50_000))])
+    try await shop.syncAll()
+    shop.zone.putBack(backup)
+    shop.ways[1].set(.init(passing: 0))
+    await #expect(throws: ValueWay.Cut.self) { try await shop[1].sync() }
+    #expect(shop.zone.log.values.count == 0)
+    await shop[1].restart()
+    shop.ways[1].set(.init())
+    try await shop[1].sync()
+    #expect(shop.zone.log.values.count == 1, "the entries are there: it asks after values")
   }
 
   @Test("A server that was put back to before it had a value gets it with the entries that it lost")

@@ -54,6 +54,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   private static func open(_ folder: URL, _ clock: ManualClock, _ step: Step) throws -> Storage {
     var limits = ServerLimits()
     limits.readers = 1
+    limits.valueBytesMax = 1 << 20
     let logger = Logger(label: "simulation", factory: { _ in SwiftLogNoOpLogHandler() })
     return .files(
       try SQLiteZoneStorage(

@@ -31,10 +31,11 @@ struct ZoneRoutes: Sendable {
     router.get("v1/zones/:zone") { request, context in
       let admitted = try await admit(request, context, .read)
       let time = await storage.time()
+      let takesValues = storage.keepsValues && limits.valueBytesMax > 0
       return try Self.json(
         Self.info(
           admitted.zone, time: time, mayWrite: admitted.token.verbs.isSuperset(of: .write),
-          valueBytesMax: storage.keepsValues ? limits.valueBytesMax : nil))
+          valueBytesMax: takesValues ? limits.valueBytesMax : nil))
     }
     router.post("v1/zones/:zone/changes") { request, context in
       try await Self.closingRefused(request) { try await push(request, context) }

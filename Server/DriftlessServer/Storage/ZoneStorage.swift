@@ -111,7 +111,7 @@ package protocol ZoneStorage: Sendable {
   /// Takes a piece of a large value, where it is the next one, and keeps what is there of the value for a while.
   ///
   /// - Parameter token: the ID of the token that it came with.
-  /// - Throws: `ServerError`: `.tooLarge`, `.diskFull` where there is no room for it, and `damaged` for the last piece of one that
+  /// - Throws: `ServerError`: `unsupported` where none are taken, `.tooLarge`, `.diskFull` where there is no room for it, and `damaged` for the last piece of one that
   ///   is not what its digest says.
   func keep(_ piece: ValuePiece, of zone: ZoneRecord, token: String) async throws -> ValueState
 

@@ -83,7 +83,7 @@ public struct ChangeSetDecoder: Sendable {
     } catch {
       throw error as? ProtocolError ?? .damaged("A section does not inflate")
     }
-    try named.check(index.values)
+    try named.check(index.values, limits)
   }
 
   private func checkedHeader(of frame: Data) throws(ProtocolError) -> ChangeSetHeader {

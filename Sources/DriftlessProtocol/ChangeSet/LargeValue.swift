@@ -121,17 +121,28 @@ extension Column {
 /// The large values that columns name, each once, in the order in which an index section lists them.
 struct NamedValues {
   private var values: Set<LargeValue> = []
+  private var rows = 0
+  private var rowBytes: UInt64 = 0
 
   mutating func add(_ column: Column) {
     for row in column.large?.rows ?? [] {
-      if let value = column.largeValue(at: row) { values.insert(value) }
+      guard let value = column.largeValue(at: row) else { continue }
+      values.insert(value)
+      rows += 1
+      let sum = rowBytes.addingReportingOverflow(value.length)
+      rowBytes = sum.overflow ? .max : sum.partialValue
     }
   }
 
   var sorted: [LargeValue] { values.sorted() }
 
-  /// - Throws: `ProtocolError` when an index section lists others.
-  func check(_ listed: [LargeValue]) throws(ProtocolError) {
+  /// - Throws: `ProtocolError` when an index section lists others, or when they are more than a reader can have in memory.
+  func check(_ listed: [LargeValue], _ limits: ChangeSetLimits) throws(ProtocolError) {
+    guard rows <= 1 || rowBytes <= UInt64(clamping: limits.valueRowBytesMax) else {
+      throw .tooLarge(
+        "\(rows) values of the change set have \(rowBytes) bytes, each row counted (valueRowBytesMax)"
+      )
+    }
     guard sorted == listed else {
       throw .malformed("The index section lists other large values than the columns name")
     }

@@ -6,7 +6,9 @@ public struct RefillReply: Hashable, Sendable, Codable {
   public var head: UInt64
   /// The log's chain at `head`.
   public var chain: LogChain
-  /// Large values that the entries name and the zone does not have (``LargeValue/name``); nil for none.
+  /// So many are listed: whoever hands entries back asks for each of their values, where some are missing.
+  public static let valuesMax = 500
+  /// Large values that the entries name and the zone does not have (``LargeValue/name``), at most ``valuesMax``; nil for none.
   public var values: [String]?
 
   /// - Parameters:
@@ -16,7 +18,7 @@ public struct RefillReply: Hashable, Sendable, Codable {
   public init(head: UInt64, chain: LogChain, values: [String] = []) {
     self.head = head
     self.chain = chain
-    self.values = values.isEmpty ? nil : values
+    self.values = values.isEmpty ? nil : Array(values.prefix(Self.valuesMax))
   }
 }
 

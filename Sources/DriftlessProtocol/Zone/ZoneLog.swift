@@ -240,12 +240,16 @@ extension ZoneLog {
       header.pushNumber >= pushes[header.replica]?.lastNumber ?? 0
         && sequence > pushes[header.replica]?.sequences.last ?? 0,
       "a replica's pushes stand in the log in their order")
-    try index.apply(
-      .init(
-        replica: header.replica, cursor: header.cursor.sequence, own: own, contents: contents),
-      sequence: sequence, isChecked: isChecked)
+    let push = ZoneIndex.Push(
+      replica: header.replica, cursor: header.cursor.sequence, own: own, contents: contents)
     let missing = isChecked ? values.missing(contents.values) : []
-    guard missing.isEmpty else { throw .valuesMissing(missing) }
+    if !missing.isEmpty {
+      // That it is stale is said first; nothing of it is applied.
+      var probe = index
+      try probe.apply(push, sequence: sequence, isChecked: isChecked)
+      throw .valuesMissing(missing)
+    }
+    try index.apply(push, sequence: sequence, isChecked: isChecked)
     entries.append(
       Entry(
         replica: header.replica, pushNumber: header.pushNumber,

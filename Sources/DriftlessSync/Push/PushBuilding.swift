@@ -75,6 +75,7 @@ struct PushBuilding {
       selection.omit(builder.unsent)
       return built.map { BuiltPush(last: outbox($0, selection), values: values) }
     } catch is PartBounds.Passed {
+      values.countAnew()
       return try buildParts(&selection, within: bounds)
     }
   }

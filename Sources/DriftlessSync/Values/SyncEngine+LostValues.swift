@@ -1,21 +1,68 @@
 import Driftless
 import DriftlessProtocol
+import DriftlessSQLite
 import Foundation
 import Logging
 
 /// Large values that the server lost, or that a comparison needs.
 extension SyncEngine {
+  /// There from before a refill until the large values that its entries name are at the server as well: the place of the log
+  /// before those entries.
+  static let offeredSetting = "sync.values.offered"
+
+  /// The server gets these entries, and may lack values that they name.
+  func noteRefill(_ entries: [PullPage.Entry], after sequence: UInt64) throws {
+    guard entries.contains(where: { !ValuePieces.named(by: $0).isEmpty }) else { return }
+    try bookkeep { transaction in
+      guard try transaction.setting(Self.offeredSetting) == nil else { return }
+      try transaction.setSetting(Self.offeredSetting, .integer(Int64(clamping: sequence)))
+    }
+  }
+
+  func forgetRefill() throws {
+    guard try store.read({ try $0.setting(Self.offeredSetting) }) != nil else { return }
+    try bookkeep { try $0.setSetting(Self.offeredSetting, nil) }
+  }
+
   /// Sends values that the server lacks of the entries that it was handed, as far as the store's rows have them. Sealed values are
   /// none of those: what was sealed is kept nowhere.
-  func offerValues(_ names: [String], named entries: [PullPage.Entry]) async throws {
-    guard !names.isEmpty else { return }
-    let names = Set(names)
-    var wanted: Set<LargeValue> = []
-    for entry in entries {
-      guard let (_, index) = try? ChangeSetDecoder().decodeIndex(entry.frame) else { continue }
-      wanted.formUnion(index.values.filter { names.contains($0.name) })
+  func offerNotedValues() async throws {
+    guard case .integer(let after)? = try store.read({ try $0.setting(Self.offeredSetting) })
+    else { return }
+    var place = UInt64(clamping: after)
+    do {
+      while true {
+        let entries = try store.read {
+          try KeptFrames.entries(
+            after: place, bytesMax: options.pullBytesMax, on: $0.connection)
+        }
+        guard let last = entries.last else { break }
+        try await offerValues(named: entries)
+        place = last.sequence
+      }
+    } catch let error as ProtocolError where error.code == .diskFull {
+      return log.warning("The server has no room for large values that it lost: \(error.message)")
+    } catch let error as ProtocolError where error.code == .unsupported {
+      log.warning("The server takes none of the large values that it lost")
     }
+    try forgetRefill()
+  }
+
+  private func offerValues(named entries: [PullPage.Entry]) async throws {
     let state = try replicaState()
+    var wanted: Set<LargeValue> = []
+    for value in Set(entries.flatMap { ValuePieces.named(by: $0) }).sorted() {
+      let question = ValuePiece(
+        value: value, replica: state.replica, generation: state.generation, first: 0,
+        bytes: Data())
+      do {
+        guard try await !transport.put(question).isWhole else { continue }
+        wanted.insert(value)
+      } catch let error as ProtocolError where error.code == .tooLarge {
+        log.warning("\(error.message): the zone is without it")
+      }
+    }
+    guard !wanted.isEmpty else { return }
     let found = try bookkeep { try Self.copy(wanted, in: schema, $0) }
     for value in found {
       try await upload(value, replica: state.replica, generation: state.generation)

@@ -10,7 +10,7 @@ extension SyncEngine {
   /// What the server takes of large values; asks it.
   func learnValueBounds() async throws {
     let info = try await transport.zoneInfo()
-    valueBounds = ValueBounds(bytesMax: info.valueBytesMax)
+    valueBounds = ValueBounds(bytesMax: info.valueBytesMax.flatMap { $0 > 0 ? $0 : nil })
   }
 
   /// Sends what the zone lacks of the values that a push names. Each goes on where it was.
@@ -146,20 +146,26 @@ extension SyncEngine {
   /// There when a person asked for the values that are missing again.
   static let retrySetting = "sync.values.retry"
 
-  /// Asks for values again that the zone did not have: once for each engine, and when a person says so.
+  /// Asks for values again that the zone did not have: once for each engine, hourly, and when a person says so. And for what
+  /// entries name that were set aside and are tried again now.
   func fetchMissingValues() async throws {
-    let (rows, isAsked) = try store.read { transaction in
-      (
-        try ParkedValues.rows(on: transaction.connection).compactMap {
-          LargeCell.value(in: $0.value)
+    let (rows, due, isAsked) = try store.read { transaction in
+      let connection = transaction.connection
+      return (
+        try ParkedValues.rows(on: connection).compactMap { LargeCell.value(in: $0.value) },
+        try Parking.entries(on: connection).filter(isDue).flatMap {
+          ValuePieces.named(by: try Parking.frame(of: $0.sequence, on: connection))
         }, try transaction.setting(Self.retrySetting) != nil
       )
     }
-    guard isAsked || !rows.isEmpty && !hasAskedForValues else { return }
-    hasAskedForValues = true
+    let hour = Duration.seconds(SyncTuning.missingValuesSeconds)
+    let asksAgain = isAsked || askedForValues.map { $0.duration(to: .now) > hour } ?? true
+    let wanted = Set(due).union(asksAgain ? rows : [])
+    if !wanted.isEmpty {
+      try await fetch(wanted.sorted(), generation: replicaState().generation)
+    }
+    if asksAgain, !rows.isEmpty { askedForValues = .now }
     if isAsked { try bookkeep { try $0.setSetting(Self.retrySetting, nil) } }
-    guard !rows.isEmpty else { return }
-    try await fetch(Array(Set(rows)).sorted(), generation: replicaState().generation)
   }
 
   // MARK: - Snapshots

@@ -18,19 +18,26 @@ final class ValueCutting {
   private let bytesMin: Int
   /// Nil: the server was not asked.
   private let bounds: ValueBounds?
+  private let pushBytesMax: Int
+  private var rowBytes = 0
   private var file: FileHandle?
   private var places: [(value: LargeValue, offset: Int)] = []
   private var known: Set<LargeValue> = []
   private var end = 0
 
-  init(bytesMin: Int, _ bounds: ValueBounds?) {
+  /// - Parameter pushBytesMax: of all rows that name one; a single row is not bounded by it.
+  init(bytesMin: Int, _ bounds: ValueBounds?, pushBytesMax: Int) {
     self.bytesMin = max(LargeValue.bytesMin, bytesMin)
+    self.pushBytesMax = pushBytesMax
     self.bounds = bounds
   }
 
+  /// The push is built from its beginning once more.
+  func countAnew() { rowBytes = 0 }
+
   /// - Parameter name: the property's, for the error.
   /// - Throws: `UnknownValueBounds` when the server has to be asked first, `ProtocolError` (`.tooLarge`) for a value that is larger
-  ///   than it takes.
+  ///   than it takes, and for more of them than one push brings.
   func cut(_ column: Column, name: String) throws -> Column {
     switch column.values {
     case .bytes(let rows):
@@ -61,6 +68,13 @@ final class ValueCutting {
           .tooLarge,
           "The value of \(name) has \(bytes.count) bytes, and the server takes \(bytesMax) (valueBytesMax)",
           suggestion: "Make it smaller, or have the operator raise valueBytesMax.")
+      }
+      let before = rowBytes
+      rowBytes = rowBytes.addingClamped(bytes.count)
+      guard before == 0 || rowBytes <= pushBytesMax else {
+        throw ProtocolError(
+          .tooLarge, "Its large values have more than \(pushBytesMax) bytes (\(name))",
+          suggestion: "Save fewer of them in one object.")
       }
       try keep(bytes, of: value)
       named.append(Data(value.bytes))

@@ -132,7 +132,7 @@ enum ValuePieces {
     entry.isOwnHeaderOnly ? [] : named(by: entry.frame)
   }
 
-  private static func named(by frame: Data) -> [LargeValue] {
+  static func named(by frame: Data) -> [LargeValue] {
     let decoder = ChangeSetDecoder()
     guard let header = try? decoder.decodeHeader(frame), header.namesLargeValues else { return [] }
     return (try? decoder.decodeIndex(frame))?.index.values ?? []

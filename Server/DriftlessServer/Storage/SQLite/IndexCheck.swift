@@ -217,7 +217,6 @@ extension DatabaseCheck {
     ]
     let there = try connection.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
     if there.contains([.text("staged")]) { try checkStaged() }
-    if there.contains([.text("value")]) { try checkValues() }
     for check in checks where there.contains([.text(check.table)]) {
       let suggestion = check.table == "enrolment_code" ? Self.byRevoking : Self.byBackup
       for row in try connection.rows(check.sql + Self.limit) {

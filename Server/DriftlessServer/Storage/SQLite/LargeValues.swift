@@ -12,6 +12,7 @@ enum LargeValues {
       id INTEGER PRIMARY KEY, zone INTEGER NOT NULL, digest BLOB NOT NULL, replica BLOB NOT NULL,
       token TEXT NOT NULL, length INTEGER NOT NULL, held INTEGER NOT NULL,
       lease_ms INTEGER NOT NULL, UNIQUE(zone, digest, replica));
+    CREATE INDEX IF NOT EXISTS value_lease ON value(lease_ms);
     CREATE TABLE IF NOT EXISTS value_piece(
       value INTEGER NOT NULL, first INTEGER NOT NULL, bytes BLOB NOT NULL,
       PRIMARY KEY(value, first));
@@ -22,11 +23,13 @@ enum LargeValues {
 
   /// In place of a replica: the value is whole, and the zone's.
   static let whole = SQLiteValue.blob(Data())
+  /// In place of a token: a log named the value, so nobody's room bounds it.
+  private static let nobody = ""
   private static let isUnnamed = """
     NOT EXISTS (SELECT 1 FROM value_use
       WHERE value_use.zone = value.zone AND value_use.digest = value.digest)
     """
-  /// So many values that nobody wants any more go with one piece that comes.
+  /// So many values that nobody wants any more go in one transaction.
   private static let collectedMax = 16
 
   // MARK: - What comes
@@ -85,9 +88,22 @@ enum LargeValues {
       return try remove(id, on: connection)
     }
     try connection.run("UPDATE value SET replica = x'' WHERE id = ?", .integer(id))
+    // It may come in place of one that was damaged, and that the log has named for long.
+    let named = try connection.scalar(
+      "SELECT 1 FROM value_use WHERE zone = ? AND digest = ?", .integer(zone), .blob(value.digest))
+    if named != nil { try keepNamed(value, zone: zone, on: connection) }
   }
 
-  private static func remove(_ id: Int64, on connection: SQLiteConnection) throws {
+  /// What a log names stays, whatever its lease was, and takes nobody's room.
+  private static func keepNamed(
+    _ value: LargeValue, zone: Int64, on connection: SQLiteConnection
+  ) throws {
+    try connection.run(
+      "UPDATE value SET lease_ms = ?, token = ? WHERE zone = ? AND digest = ? AND replica = x''",
+      .integer(.max), .text(nobody), .integer(zone), .blob(value.digest))
+  }
+
+  static func remove(_ id: Int64, on connection: SQLiteConnection) throws {
     try connection.run("DELETE FROM value_piece WHERE value = ?", .integer(id))
     try connection.run("DELETE FROM value WHERE id = ?", .integer(id))
   }
@@ -99,7 +115,7 @@ enum LargeValues {
     let bytes = try connection.scalar(
       """
       SELECT coalesce(sum(length), 0) FROM value
-      WHERE zone = ?1 AND (?2 IS NULL OR token = ?2) AND (replica <> x'' OR \(isUnnamed))
+      WHERE zone = ?1 AND (?2 IS NULL OR token = ?2) AND token <> ''
       """, .integer(zone), token.map { .text($0) } ?? .null)
     guard case .integer(let bytes)? = bytes else { return 0 }
     return Int(clamping: bytes)
@@ -122,6 +138,7 @@ enum LargeValues {
       try connection.run(
         "INSERT OR IGNORE INTO value_use VALUES(?, ?, ?)", .integer(zone), .blob(value.digest),
         .integer(Int64(clamping: sequence)))
+      try keepNamed(value, zone: zone, on: connection)
     }
   }
 
@@ -180,28 +197,37 @@ enum LargeValues {
 
   // MARK: - What goes
 
-  /// Lets go of some values that no entry names and nobody waits for any more, and of uploads that nobody goes on with.
-  static func collect(at milliseconds: Int64, on connection: SQLiteConnection) throws {
+  /// Lets go of some values that no entry names and nobody waits for any more, and of uploads that nobody goes on with: of this
+  /// zone first, in a transaction of its own.
+  ///
+  /// - Returns: whether some went.
+  static func collect(
+    at milliseconds: Int64, first zone: Int64, on connection: SQLiteConnection
+  ) throws -> Bool {
     let statement = try connection.prepare(
       """
-      SELECT id FROM value WHERE lease_ms < ? AND (replica <> x'' OR \(isUnnamed)) LIMIT ?
+      SELECT id FROM value WHERE lease_ms < ? AND (replica <> x'' OR \(isUnnamed))
+      ORDER BY zone <> ? LIMIT ?
       """)
-    statement.bind([.integer(milliseconds), .integer(Int64(collectedMax))])
+    statement.bind([.integer(milliseconds), .integer(zone), .integer(Int64(collectedMax))])
     var gone: [Int64] = []
     while try statement.step() { gone.append(statement.int64(0)) }
     statement.reset()
-    for id in gone { try remove(id, on: connection) }
+    guard !gone.isEmpty else { return false }
+    try connection.transaction(.immediate) { for id in gone { try remove(id, on: connection) } }
+    return true
   }
 
-  /// A zone begins anew: nothing names its values until replicas offer what they hold, which they need not send again.
+  /// A zone begins anew: nothing names its values until replicas offer what they hold, which they need not send again. Those that
+  /// its log named take nobody's room meanwhile.
   static func letGo(
     of zone: Int64, at milliseconds: Int64, on connection: SQLiteConnection
   ) throws {
     let lease = Int64(ServerLimits().valueLeaseSeconds) * 1000
     try connection.run("DELETE FROM value_use WHERE zone = ?", .integer(zone))
     try connection.run(
-      "UPDATE value SET lease_ms = max(lease_ms, ?) WHERE zone = ?",
-      .integer(milliseconds + lease), .integer(zone))
+      "UPDATE value SET lease_ms = ? WHERE zone = ?", .integer(milliseconds + lease),
+      .integer(zone))
   }
 
   static func drop(of zone: Int64, on connection: SQLiteConnection) throws {

@@ -21,6 +21,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
   private let turn = Turn()
   let snapshots: ZoneSnapshots
   let sizes = LogSizes()
+  let seenValues = SeenValues()
   /// Nil where nobody serves.
   private let folding = Mutex<ZoneFolding?>(nil)
   let logger: Logger
