@@ -42,6 +42,19 @@ enum HTTPWire {
     }
   }
 
+  static func path(of piece: ValuePiece) -> String {
+    "/values/\(piece.value.name)?generation=\(piece.generation.uuidString)"
+      + "&replica=\(piece.replica.uuidString)&length=\(piece.value.length)&first=\(piece.first)"
+  }
+
+  static func path(ofValue digest: Data, _ generation: UUID, _ range: Range<Int>) -> String {
+    let name = digest.map { byte in
+      (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }.joined()
+    return "/values/\(name)?generation=\(generation.uuidString)"
+      + "&first=\(range.lowerBound)&count=\(range.count)"
+  }
+
   /// What the answer may take: of objects as much as a change set may, since one object is never cut.
   static func bytesMax(of part: DigestPart) -> Int {
     part.digestCount.map { $0 * StateDigest.size + (1 << 16) }

@@ -50,6 +50,8 @@ extension SyncEngine {
     // A change set without an answer may be in the log already: what it holds is settled first.
     if try hasOutbox() { try await settleOutbox(&report) }
     try await fetchDamaged()
+    try await offerNotedValues()
+    try await fetchMissingValues()
     try replayParked()
     try await joinBySnapshot(&report)
     let first = try replicaState().cursor
@@ -79,7 +81,7 @@ extension SyncEngine {
           .page(places: own.entries.map(\.mark), generation: own.generation, head: own.head))
       case .apply(let cursor, let head):
         report.pull.add(
-          try applyInParts(
+          try await applyWithValues(
             page?.entries ?? [], cursor: cursor, head: head, allowsMassDelete: allowsMassDelete))
         tell(
           .progress(
@@ -216,12 +218,14 @@ extension SyncEngine {
   func settleOutbox(_ report: inout SyncReport) async throws -> ProtocolError? {
     guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return nil }
     do {
-      let reply = try await sendParts(of: outbox)
+      // Values wait for the push: what others wrote is shown before hours of those.
+      let reply = try await sendAll(of: outbox)
       try acknowledge(reply, for: outbox)
       report.push.add(outbox)
     } catch let error as ProtocolError
       where error.code == .stale || Self.isRefusal(error) || error.code == .unsupported
       || error.code == .diverged || error.code == .clockAhead || error.code == .purged
+      || error.code == .valuesMissing
     {
       // The next push builds it anew, and finds what is refused in it.
       if error.code == .clockAhead { believesZoneClock = true }

@@ -67,6 +67,12 @@ public actor SyncEngine {
   var anewFailed: ContinuousClock.Instant?
   /// The server takes no push in several parts: what is large goes whole.
   var takesNoParts = false
+  /// What the server takes of large values; nil before it was asked.
+  var valueBounds: ValueBounds?
+  /// Bytes of large values that came and went.
+  var valueBytes = 0
+  /// When this engine asked last for values that the zone did not have.
+  var askedForValues: ContinuousClock.Instant?
   /// The server may keep parts of a push that was stale.
   var partsMayBeThere = false
 

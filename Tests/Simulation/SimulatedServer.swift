@@ -8,7 +8,7 @@ import Synchronization
 /// The server: its rules in memory, or its real storage in files, without HTTP in between.
 // Sendable by use: it changes between requests alone.
 final class SimulatedServer: SyncTransport, @unchecked Sendable {
-  private enum Storage {
+  enum Storage {
     case memory(MemoryZone)
     case files(SQLiteZoneStorage, PushReader)
   }
@@ -23,7 +23,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   private var given: UInt64 = 0
   private(set) var wentBack: String?
   let folder: URL
-  private var storage: Storage
+  private(set) var storage: Storage
   private enum Backup {
     case memory(ZoneLog)
     case files([String: Data])
@@ -54,6 +54,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   private static func open(_ folder: URL, _ clock: ManualClock, _ step: Step) throws -> Storage {
     var limits = ServerLimits()
     limits.readers = 1
+    limits.valueBytesMax = 1 << 20
     let logger = Logger(label: "simulation", factory: { _ in SwiftLogNoOpLogHandler() })
     return .files(
       try SQLiteZoneStorage(
@@ -173,7 +174,8 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
         zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
         intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
         formatLevel: zone.formatLevel, serverTimeMilliseconds: await time(of: storage),
-        floor: try await storage.floor(of: zone))
+        floor: try await storage.floor(of: zone),
+        valueBytesMax: storage.keepsValues ? 1 << 20 : nil)
     }
   }
 
@@ -249,7 +251,12 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       return try await mapped {
         let place = try await storage.refill(
           entries.map { (entry: $0, push: try reader.read($0.frame)) }, of: zone(in: storage))
-        return RefillReply(head: place.sequence, chain: place.chain)
+        let named = entries.flatMap {
+          (try? ChangeSetDecoder().decodeIndex($0.frame))?.index.values ?? []
+        }
+        let missing = try await storage.missing(named, in: zone(in: storage))
+        return RefillReply(
+          head: place.sequence, chain: place.chain, values: missing.map(\.name))
       }
     }
   }
@@ -378,7 +385,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       head: zone.head)
   }
 
-  private func zone(in storage: SQLiteZoneStorage) async throws -> ZoneRecord {
+  func zone(in storage: SQLiteZoneStorage) async throws -> ZoneRecord {
     guard let zone = try await storage.zone(named: zoneName) else {
       throw ProtocolError(.noZone, "There is no zone", suggestion: "Make one.")
     }
@@ -386,7 +393,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   }
 
   /// Errors as a client reads them.
-  private func mapped<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
+  func mapped<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
     do {
       return try await body()
     } catch let error as ServerError {

@@ -111,6 +111,24 @@ package protocol ZoneStorage: Sendable {
   /// - Throws: `ServerError`: `.noSnapshot` when there are digests of another place by now, `.busy`.
   func digests(_ part: DigestPart, of zone: ZoneRecord, at place: LogMark) async throws -> Data
 
+  /// Whether large values are kept; where not, clients send them within their change sets.
+  var keepsValues: Bool { get }
+
+  /// Takes a piece of a large value, where it is the next one, and keeps what is there of the value for a while.
+  ///
+  /// - Parameter token: the ID of the token that it came with.
+  /// - Throws: `ServerError`: `unsupported` where none are taken, `.tooLarge`, `.diskFull` where there is no room for it, and `damaged` for the last piece of one that
+  ///   is not what its digest says.
+  func keep(_ piece: ValuePiece, of zone: ZoneRecord, token: String) async throws -> ValueState
+
+  /// A piece of a large value that the zone has, at most ``LargeValue/pieceBytesMax``.
+  ///
+  /// - Throws: `ServerError` (`.noValue`).
+  func value(_ digest: Data, of zone: ZoneRecord, first: Int, count: Int) async throws -> Data
+
+  /// Those of some large values that a zone does not have.
+  func missing(_ values: [LargeValue], in zone: ZoneRecord) async throws -> [LargeValue]
+
   /// What was found when entries were first answered.
   var entryCheck: EntryCheck { get }
 

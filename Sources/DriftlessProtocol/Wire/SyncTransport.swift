@@ -63,6 +63,21 @@ public protocol SyncTransport: Sendable {
   ///   - cursor: The place that ``digests(at:)`` named.
   /// - Throws: `ProtocolError`: `.noSnapshot` when the zone has the digests of another place by now.
   func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data
+
+  /// Hands a piece of a large value to the zone, or asks how much of it the zone has.
+  ///
+  /// - Throws: `ProtocolError`: `.unsupported` where the zone takes none, `.tooLarge`, and `.damaged` when all pieces together are
+  ///   not what the digest says.
+  func put(_ piece: ValuePiece) async throws -> ValueState
+
+  /// A piece of a large value of the zone.
+  ///
+  /// - Parameters:
+  ///   - digest: The SHA-256 of the value.
+  ///   - generation: The life of the log that names it.
+  ///   - range: Which of its bytes, from a multiple of ``LargeValue/pieceBytesMax`` on; at most those.
+  /// - Throws: `ProtocolError` (`.noValue`) when the zone does not have it.
+  func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data
 }
 
 extension SyncTransport {
@@ -90,6 +105,16 @@ extension SyncTransport {
   /// There are none.
   public func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
     throw ProtocolError.noDigests
+  }
+
+  /// It takes none: values go within change sets.
+  public func put(_ piece: ValuePiece) async throws -> ValueState {
+    throw ProtocolError.takesNoValues
+  }
+
+  /// There are none.
+  public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    throw ProtocolError.noValue(digest)
   }
 }
 

@@ -15,12 +15,13 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package let metrics: ServerMetrics
   let writer: Database
   private let readers: [Database]
-  private let commits: GroupCommit
+  let commits: GroupCommit
   let clock: ServerClock
   private let news: ZoneNews
   private let turn = Turn()
   let snapshots: ZoneSnapshots
   let sizes = LogSizes()
+  let seenValues = SeenValues()
   /// Nil where nobody serves.
   private let folding = Mutex<ZoneFolding?>(nil)
   let logger: Logger

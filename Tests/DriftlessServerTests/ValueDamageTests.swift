@@ -1,0 +1,102 @@
+import DriftlessProtocol
+import DriftlessSQLite
+import DriftlessServer
+import Foundation
+import TestSupport
+import Testing
+
+/// Large values that a disk, or a hand, has changed can be sent again.
+@Suite("Damaged large values")
+struct ValueDamageTests {
+  private struct World {
+    let directory: TemporaryDirectory
+    let folder: DataFolder
+    let bytes = Data((0..<3000).map { UInt8(truncatingIfNeeded: $0) })
+    let replica = UUID()
+
+    init() throws {
+      directory = try TemporaryDirectory()
+      folder = try DataFolder(directory.file("data"))
+      let administration = try Administration(folder: folder)
+      defer { administration.close() }
+      _ = try administration.createZone("shop")
+    }
+
+    var value: LargeValue { get throws { try #require(LargeValue(of: bytes)) } }
+
+    /// As a server that was started just now.
+    func serving(_ body: (SQLiteZoneStorage, ZoneRecord) async throws -> Void) async throws {
+      var limits = ServerLimits()
+      limits.valueBytesMax = 1 << 20
+      let storage = try SQLiteZoneStorage(folder: folder, limits: limits)
+      defer { storage.close() }
+      try await body(storage, try #require(try await storage.zone(named: "shop")))
+    }
+
+    func keep(_ bytes: Data, _ storage: SQLiteZoneStorage, _ zone: ZoneRecord) async throws
+      -> ValueState
+    {
+      try await storage.keep(
+        ValuePiece(
+          value: try value, replica: replica, generation: zone.generation, first: 0, bytes: bytes),
+        of: zone, token: "t")
+    }
+
+    func damage() throws {
+      let connection = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
+      defer { connection.close() }
+      try connection.execute("UPDATE value_piece SET bytes = zeroblob(length(bytes))")
+    }
+  }
+
+  @Test("verify names it, a backup is made all the same, and for who reads it it is missing")
+  func read() async throws {
+    let world = try World()
+    let value = try world.value
+    try await world.serving { storage, zone in
+      let state = try await world.keep(world.bytes, storage, zone)
+      #expect(state.isWhole)
+    }
+    try world.damage()
+    let administration = try Administration(folder: world.folder)
+    defer { administration.close() }
+    #expect(try administration.verify().damage.map(\.place) == ["value \(value.name)"])
+    _ = try Backup(world.directory.file("copy.sqlite")).make(of: world.folder)
+    try await world.serving { storage, zone in
+      let error = await #expect(throws: ServerError.self) {
+        _ = try await storage.value(value.digest, of: zone, first: 0, count: 10)
+      }
+      #expect(error?.code.name == "no-value")
+      #expect(try await storage.missing([value], in: zone) == [value])
+      let state = try await world.keep(world.bytes, storage, zone)
+      #expect(state.isWhole)
+      let read = try await storage.value(value.digest, of: zone, first: 0, count: 5000)
+      #expect(read == world.bytes)
+    }
+    #expect(try administration.verify().damage.isEmpty)
+  }
+
+  @Test("Who sends it is told to, and it is whole again")
+  func sent() async throws {
+    let world = try World()
+    try await world.serving { storage, zone in
+      _ = try await world.keep(world.bytes, storage, zone)
+    }
+    try world.damage()
+    try await world.serving { storage, zone in
+      let asked = try await world.keep(Data(), storage, zone)
+      #expect(asked == ValueState(held: 0, isWhole: false))
+      let sent = try await world.keep(world.bytes, storage, zone)
+      #expect(sent.isWhole)
+    }
+  }
+
+  @Test("Limits where 0 has a meaning take it, and others do not")
+  func zero() throws {
+    let limits = try ServerLimits(json: Data(#"{"valueBytesMax": 0, "databaseBytesMax": 0}"#.utf8))
+    #expect(limits == ServerLimits())
+    #expect(throws: ServerError.self) {
+      try ServerLimits(json: Data(#"{"watchSeconds": 0}"#.utf8))
+    }
+  }
+}
