@@ -233,6 +233,20 @@ public final class CurlTransport: ZoneTransport {
     }
   }
 
+  /// Large values that the zone's log names and the zone lacks.
+  public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    do {
+      return try await send(
+        .get, path: HTTPWire.path(ofLostValues: generation, after: digest),
+        bodyBytesMax: options.jsonBytesMax
+      ) { response in
+        try self.answers.decode(LostValues.self, from: response)
+      }
+    } catch let error as ProtocolError where error.code == Self.notFound {
+      return LostValues([])
+    }
+  }
+
   /// Digests of what the zone's log comes to.
   public func digests(at cursor: Cursor) async throws -> ZoneDigests {
     do {

@@ -48,11 +48,17 @@ enum HTTPWire {
   }
 
   static func path(ofValue digest: Data, _ generation: UUID, _ range: Range<Int>) -> String {
-    let name = digest.map { byte in
-      (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }.joined()
-    return "/values/\(name)?generation=\(generation.uuidString)"
+    "/values/\(hexadecimal(digest))?generation=\(generation.uuidString)"
       + "&first=\(range.lowerBound)&count=\(range.count)"
+  }
+
+  static func path(ofLostValues generation: UUID, after digest: Data?) -> String {
+    "/values?generation=\(generation.uuidString)"
+      + (digest.map { "&after=\(hexadecimal($0))" } ?? "")
+  }
+
+  private static func hexadecimal(_ bytes: Data) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
   /// What the answer may take: of objects as much as a change set may, since one object is never cut.

@@ -50,7 +50,6 @@ extension SyncEngine {
     // A change set without an answer may be in the log already: what it holds is settled first.
     if try hasOutbox() { try await settleOutbox(&report) }
     try await fetchDamaged()
-    try await offerNotedValues()
     try await fetchMissingValues()
     try replayParked()
     try await joinBySnapshot(&report)
@@ -58,6 +57,7 @@ extension SyncEngine {
     var hasAskedForSnapshot = first == 0
     var puller = Puller()
     var page: PullPage?
+    var lostValues: String?
     var action = puller.handle(.begin(cursor: try pulledThrough()))
     while true {
       switch action {
@@ -76,6 +76,7 @@ extension SyncEngine {
           continue
         }
         page = own
+        lostValues = own.lostValues
         try dropPieces()
         action = puller.handle(
           .page(places: own.entries.map(\.mark), generation: own.generation, head: own.head))
@@ -104,6 +105,7 @@ extension SyncEngine {
         }
       case .finish(let head):
         report.pull.add(try finishPull(head: head, allowsMassDelete: allowsMassDelete))
+        try await mendValues(lostValues)
         return
       case .fail(let error):
         throw error

@@ -67,6 +67,7 @@ extension SyncEngine {
     // A pull that was cut before the head goes on first: a push says what is settled.
     if try !isSettled() { try await runPull(waitSeconds: 0, allowsMassDelete, &report) }
     try offerSealedAnew()
+    try offerLostCells()
     try await pushPending(allowsMassDelete, &report)
     // What was stale for good is tried again after all else, which it never holds up.
     let again = try conflictingToTry()

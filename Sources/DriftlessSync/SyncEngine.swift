@@ -71,8 +71,8 @@ public actor SyncEngine {
   var valueBounds: ValueBounds?
   /// Bytes of large values that came and went.
   var valueBytes = 0
-  /// When this engine asked last for values that the zone did not have.
-  var askedForValues: ContinuousClock.Instant?
+  /// What it knows of large values that are not where they belong.
+  var valueMemory = ValueMemory()
   /// The server may keep parts of a push that was stale.
   var partsMayBeThere = false
 

@@ -20,8 +20,11 @@ enum SyncTuning {
   static let largeValueBytesMin = 1 << 20
   /// Bytes of large values that one push brings. Far below what a token may have waiting (`unnamedValueBytesPerTokenMax`).
   static let pushValueBytesMax = 256 << 20
-  /// Seconds between two questions for large values that the zone does not have.
+  /// Seconds between two questions for a large value that came damaged, or not at all, and between two searches for one that the
+  /// zone lacks and this store has not.
   static let missingValuesSeconds = 3600
+  /// Values that the zone lacks, and that a replica hears of: more are heard of once it has some of them back.
+  static let lostValuesMax = 10_000
   /// Bytes of large values that are fetched before the entries that name them are applied, one at least.
   static let valueBytesAtOnce = 64 << 20
   /// Answers to pieces of a large value that bring it no further, before a server is taken to be none.

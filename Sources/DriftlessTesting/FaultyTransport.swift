@@ -143,6 +143,13 @@ public final class FaultyTransport: SyncTransport {
     return piece
   }
 
+  public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    try passRequest()
+    let lost = try await carried { try await zone.lostValues(of: generation, after: digest) }
+    try passReply()
+    return lost
+  }
+
   private func carried<Answer: Codable>(
     _ request: () async throws -> Answer
   ) async throws -> Answer {

@@ -55,4 +55,8 @@ extension ForwardingTransport {
   public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
     try await next.value(digest, of: generation, range: range)
   }
+
+  public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    try await next.lostValues(of: generation, after: digest)
+  }
 }

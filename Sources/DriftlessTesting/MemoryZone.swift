@@ -146,6 +146,10 @@ public final class MemoryZone: ZoneTransport {
     }
   }
 
+  public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    state.withLock { $0.log.values.lost(after: digest) }
+  }
+
   /// Changes the large values that the zone has, as a disk or an operator may.
   public func changeValues(_ change: (inout ZoneValues) -> Void) {
     state.withLock { change(&$0.log.values) }

@@ -43,9 +43,16 @@ struct ValueDamageTests {
     }
 
     func damage() throws {
+      try sql("UPDATE value_piece SET bytes = zeroblob(length(bytes))")
+    }
+
+    /// As an entry of the log does.
+    func name() throws { try sql("INSERT INTO value_use VALUES(1, x'\(value.name)', 1)") }
+
+    private func sql(_ text: String) throws {
       let connection = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
       defer { connection.close() }
-      try connection.execute("UPDATE value_piece SET bytes = zeroblob(length(bytes))")
+      try connection.execute(text)
     }
   }
 
@@ -88,6 +95,44 @@ struct ValueDamageTests {
       #expect(asked == ValueState(held: 0, isWhole: false))
       let sent = try await world.keep(world.bytes, storage, zone)
       #expect(sent.isWhole)
+    }
+  }
+
+  @Test("A damaged value that the log names is told as lost until somebody sends it")
+  func lost() async throws {
+    let world = try World()
+    let value = try world.value
+    try await world.serving { storage, zone in
+      _ = try await world.keep(world.bytes, storage, zone)
+    }
+    try world.name()
+    try world.damage()
+    func mark(_ storage: SQLiteZoneStorage, _ zone: ZoneRecord) async throws -> String? {
+      try await storage.page(
+        of: zone,
+        PageRequest(
+          after: Cursor.start(generation: zone.generation).mark, bytesMax: 1, entriesMax: 1)
+      ).lostValues
+    }
+    try await world.serving { storage, zone in
+      #expect(try await mark(storage, zone) == nil, "nobody has looked at it")
+      await #expect(throws: ServerError.self) {
+        _ = try await storage.value(value.digest, of: zone, first: 0, count: 10)
+      }
+      let first = try #require(try await mark(storage, zone))
+      #expect(try await storage.lostValues(of: zone, after: Data(), countMax: 9) == [value])
+      #expect(try await storage.lostValues(of: zone, after: value.digest, countMax: 9) == [])
+      #expect(try await storage.look(from: "", count: 9).lostValues == 1)
+      _ = try await world.keep(world.bytes, storage, zone)
+      #expect(try await mark(storage, zone) == nil)
+      #expect(try await storage.lostValues(of: zone, after: Data(), countMax: 9) == [])
+      try world.damage()
+      try await world.serving { other, _ in
+        await #expect(throws: ServerError.self) {
+          _ = try await other.value(value.digest, of: zone, first: 0, count: 10)
+        }
+      }
+      #expect(try await mark(storage, zone) != first, "it was lost once more")
     }
   }
 

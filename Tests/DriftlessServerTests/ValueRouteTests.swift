@@ -1,4 +1,5 @@
 import DriftlessProtocol
+import DriftlessSQLite
 import Foundation
 import TestSupport
 import Testing
@@ -94,6 +95,42 @@ struct ValueRouteTests {
       #expect(try await way.put(bytes, token: writer).status == 200)
       #expect(try await way.get(0, 100, token: writer).status == 403)
       #expect(try await way.get(0, 100, token: reader).body == bytes)
+    }
+  }
+
+  @Test("What the zone lacks is told to who may read, and a page says that there is something")
+  func lost() async throws {
+    try await withServer(limits: taking) { server in
+      let way = try await way(server, Data(repeating: 3, count: 100))
+      let chain = Cursor.start(generation: way.generation).chain
+      func mark() async throws -> String? {
+        try await server.request(
+          "GET", "/v1/zones/shop/changes?generation=\(way.generation)&after=0&chain=\(chain)",
+          token: way.token.text
+        ).headers["driftless-lost"]
+      }
+      func lost(_ more: String = "", _ token: AccessToken? = nil) async throws
+        -> RawConnection.Response
+      {
+        try await server.request(
+          "GET", "/v1/zones/shop/values?generation=\(way.generation)\(more)",
+          token: (token ?? way.token).text)
+      }
+      #expect(try await mark() == nil)
+      #expect(try JSONDecoder().decode(LostValues.self, from: await lost().body) == LostValues([]))
+      let database = try SQLiteConnection(
+        path: DataFolder(server.data).database.path, mode: .readWrite)
+      defer { database.close() }
+      try database.execute(
+        "INSERT INTO value_lost(zone, digest, length) VALUES(1, x'\(way.value.name)', 100)")
+      #expect(try await mark() != nil)
+      let told = try JSONDecoder().decode(LostValues.self, from: await lost().body)
+      #expect(told.sorted == [way.value])
+      let rest = try await lost("&after=\(way.value.name)")
+      #expect(try JSONDecoder().decode(LostValues.self, from: rest.body).values.isEmpty)
+      #expect(try await lost("&after=x").code == "malformed")
+      #expect(try await lost("", server.token(verbs: .write)).status == 403)
+      #expect(try await lost("", server.token(verbs: .read)).status == 200)
     }
   }
 

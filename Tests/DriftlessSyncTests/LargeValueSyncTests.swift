@@ -283,6 +283,49 @@ struct LargeValueSyncTests {
     #expect(try newcomer.value(id, "blob") == .data(photo))
   }
 
+  @Test("Who has a value sends it, though another has handed its entry back without it")
+  func handedBackByAnother() async throws {
+    let shop = try await Shop()
+    try shop[0].insert("Item", ["title": .string("old")])
+    try await shop.syncAll()
+    let backup = shop.zone.log
+    let photo = Self.bytes(50_000)
+    let id = try shop[0].insert("Item", ["title": .string("new"), "blob": .data(photo)])
+    try await shop[0].sync()
+    let digest = try #require(LargeValue(of: photo)?.digest)
+    shop.zone.changeValues { $0.lose(digest) }
+    try await shop[1].sync()
+    #expect(try shop[1].value(id, "blob") == .null)
+    shop.zone.putBack(backup)
+    #expect(try await shop[1].sync().reconciliations.map(\.kind) == [.refilled])
+    #expect(shop.zone.log.values.count == 0)
+    #expect(try await shop[0].sync().reconciliations.isEmpty, "its log is whole")
+    #expect(shop.zone.log.values.count == 1)
+    try await shop[1].sync()
+    #expect(try shop[1].value(id, "blob") == .data(photo))
+    #expect(try SyncEngine.parked(of: shop[1].store).isEmpty)
+  }
+
+  @Test("What a server's disk lost comes back, and nobody asks for it more than once meanwhile")
+  func lostByDisk() async throws {
+    let shop = try await Shop(3)
+    let photo = Self.bytes(50_000)
+    let id = try shop[0].insert("Item", ["title": .string("a"), "blob": .data(photo)])
+    try await shop[0].sync()
+    let digest = try #require(LargeValue(of: photo)?.digest)
+    shop.zone.changeValues { $0.lose(digest) }
+    for index in [1, 2] {
+      try await shop[index].sync()
+      let questions = shop.ways[index].questions
+      for _ in 0..<3 { try await shop[index].sync() }
+      #expect(shop.ways[index].questions == questions)
+      #expect(try shop[index].value(id, "blob") == .null)
+    }
+    try await shop.syncAll()
+    for replica in shop.replicas { #expect(try replica.value(id, "blob") == .data(photo)) }
+    #expect(try await shop[2].engine.verify().isEqual)
+  }
+
   @Test("Two replicas send one value, and both conflicting ones are with their journal")
   func conflict() async throws {
     let shop = try await Shop()

@@ -27,6 +27,11 @@ final class ValueWay: ForwardingTransport {
 
   init(_ next: any SyncTransport) { self.next = next }
 
+  private let asked = Mutex(0)
+
+  /// Requests about large values.
+  var questions: Int { asked.withLock { $0 } }
+
   /// Bytes of pieces.
   var bytes: Passed { passed.withLock { $0 } }
   func set(_ rule: Rule) { self.rule.withLock { $0 = rule } }
@@ -39,7 +44,13 @@ final class ValueWay: ForwardingTransport {
     }
   }
 
+  func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    asked.withLock { $0 += 1 }
+    return try await next.lostValues(of: generation, after: digest)
+  }
+
   func put(_ piece: ValuePiece) async throws -> ValueState {
+    asked.withLock { $0 += 1 }
     if !piece.bytes.isEmpty {
       try pass()
       passed.withLock { $0.sent += piece.bytes.count }
@@ -49,6 +60,7 @@ final class ValueWay: ForwardingTransport {
   }
 
   func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    asked.withLock { $0 += 1 }
     try pass()
     var piece = try await next.value(digest, of: generation, range: range)
     passed.withLock { $0.received += piece.count }

@@ -36,11 +36,16 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasClones = true
       $0.hasServerRestores = true
     },
-    make("large values of restored servers") {
+    make("large values, whatever happens") {
       $0.server = .sqlite
       $0.hasLargeValues = true
+      $0.hasRepeatedValues = true
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.hasClones = true
       $0.hasServerRestores = true
       $0.hasStoreRestores = true
+      $0.hasZoneRenewals = true
     },
     make("clones in renewed zones") {
       $0.server = .sqlite
@@ -132,6 +137,25 @@ extension Scenario: CustomTestStringConvertible {
       $0.server = .sqlite
       $0.hasLargeValues = true
       $0.hasZoneRenewals = true
+    },
+    make("large values of restored servers") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasServerRestores = true
+    },
+    make("large values of restored servers and stores") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasServerRestores = true
+      $0.hasStoreRestores = true
+    },
+    make("large values of purged logs") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasRepeatedValues = true
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.hasServerRestores = true
     },
     make("counter bounds") { $0.hasCounterBounds = true },
     make("two callers") { $0.hasTwoCallers = true },

@@ -24,4 +24,16 @@ extension SimulatedServer {
       }
     }
   }
+
+  func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    switch storage {
+    case .memory(let zone): return try await zone.lostValues(of: generation, after: digest)
+    case .files(let storage, _):
+      return try await mapped {
+        LostValues(
+          try await storage.lostValues(
+            of: zone(in: storage), after: digest ?? Data(), countMax: LostValues.countMax))
+      }
+    }
+  }
 }

@@ -150,14 +150,6 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     zoneName = name
   }
 
-  /// What `verify` finds in its tables.
-  func damage() throws -> [String] {
-    guard case .files = storage else { return [] }
-    let administration = try Administration(folder: try DataFolder(folder))
-    defer { administration.close() }
-    return try administration.verify().damage.map { "\($0.table), \($0.place): \($0.message)" }
-  }
-
   private var database: URL { folder.appendingPathComponent("driftless.sqlite") }
 
   // MARK: - Requests
@@ -232,7 +224,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
           mark: request.mark, bytesMax: request.maxBytes, entriesMax: 1000)
         page.own = (request.replica, request.ownThrough)
         let log = try await storage.page(of: zone, page)
-        return PullPage(
+        var answer = PullPage(
           generation: zone.generation, head: log.head,
           serverTimeMilliseconds: await time(of: storage),
           entries: log.entries.map {
@@ -240,6 +232,8 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
               sequence: $0.sequence, firstObjectNumber: $0.firstObjectNumber, chain: $0.chain,
               isOwnHeaderOnly: $0.isHeaderOnly, frame: $0.bytes)
           })
+        answer.lostValues = log.lostValues
+        return answer
       }
     }
   }
@@ -251,12 +245,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       return try await mapped {
         let place = try await storage.refill(
           entries.map { (entry: $0, push: try reader.read($0.frame)) }, of: zone(in: storage))
-        let named = entries.flatMap {
-          (try? ChangeSetDecoder().decodeIndex($0.frame))?.index.values ?? []
-        }
-        let missing = try await storage.missing(named, in: zone(in: storage))
-        return RefillReply(
-          head: place.sequence, chain: place.chain, values: missing.map(\.name))
+        return RefillReply(head: place.sequence, chain: place.chain)
       }
     }
   }

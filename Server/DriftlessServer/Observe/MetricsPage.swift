@@ -68,6 +68,9 @@ struct MetricsPage {
     gauge(
       "unnamed_value_bytes", "Large values that no change set names so far.",
       storage?.unnamedValueBytes)
+    gauge(
+      "lost_values", "Large values that change sets name and the server lacks.",
+      storage?.lostValues)
     gauge("free_bytes", "What the file system has free.", storage?.freeBytes)
     gauge(
       "certificate_end_seconds", "When the TLS certificate ends, in seconds since 1970.",

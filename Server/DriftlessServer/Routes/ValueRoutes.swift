@@ -30,6 +30,9 @@ struct ValueRoutes: Sendable {
     router.get("v1/zones/:zone/values/:digest") { request, context in
       try await get(request, context)
     }
+    router.get("v1/zones/:zone/values") { request, context in
+      try await lost(request, context)
+    }
   }
 
   private func put(_ request: Request, _ context: ServerContext) async throws -> Response {
@@ -70,6 +73,20 @@ struct ValueRoutes: Sendable {
     return Response(
       status: .ok, headers: [.contentType: WirePath.valueType],
       body: .init(byteBuffer: ByteBuffer(bytes: piece)))
+  }
+
+  /// The values that the zone lacks.
+  private func lost(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let zone = try await gate.admit(
+      request.headers, from: context.address, zone: context.parameters.get("zone"), verb: .read
+    ).zone
+    let query = RequestQuery(request)
+    try query.checkGeneration(of: zone)
+    let values = try await storage.lostValues(
+      of: zone, after: try query.digest("after") ?? Data(), countMax: LostValues.countMax)
+    return Response(
+      status: .ok, headers: [.contentType: "application/json"],
+      body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(LostValues(values)))))
   }
 
   private func digest(_ context: ServerContext) throws -> Data {

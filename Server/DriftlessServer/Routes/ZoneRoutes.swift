@@ -180,10 +180,7 @@ struct ZoneRoutes: Sendable {
           "zone": "\(zone.name)", "entries": "\(entries.count)", "from": "\(zone.head)",
           "head": "\(place.sequence)",
         ])
-      let named = Set(entries.flatMap(\.push.contents.values))
-      let missing = try await storage.missing(named.sorted(), in: zone)
-      return try Self.json(
-        RefillReply(head: place.sequence, chain: place.chain, values: missing.map(\.name)))
+      return try Self.json(RefillReply(head: place.sequence, chain: place.chain))
     }
   }
 

@@ -18,6 +18,8 @@ package struct StorageLook: Sendable {
   package var valueBytes: Int64?
   /// Of them, of those that nothing names so far.
   package var unnamedValueBytes: Int64?
+  /// How many large values logs name and the server lacks; nil where none are kept.
+  package var lostValues: Int64?
 }
 
 /// A zone, for the status page.

@@ -129,6 +129,11 @@ package protocol ZoneStorage: Sendable {
   /// Those of some large values that a zone does not have.
   func missing(_ values: [LargeValue], in zone: ZoneRecord) async throws -> [LargeValue]
 
+  /// Large values that the zone's log names and the zone lacks, in the order of their digests, after one.
+  func lostValues(
+    of zone: ZoneRecord, after digest: Data, countMax: Int
+  ) async throws -> [LargeValue]
+
   /// What was found when entries were first answered.
   var entryCheck: EntryCheck { get }
 
@@ -150,6 +155,11 @@ extension ZoneStorage {
   package func floor(of zone: ZoneRecord) async throws -> UInt64 { 0 }
 
   package func keptSnapshot(of zone: ZoneRecord) async throws -> Snapshot? { nil }
+
+  /// Who keeps none lacks none.
+  package func lostValues(
+    of zone: ZoneRecord, after digest: Data, countMax: Int
+  ) async throws -> [LargeValue] { [] }
 }
 
 /// A zone as it was at one moment.
@@ -243,4 +253,6 @@ package struct LogEntry: Sendable, Hashable {
 package struct LogPage: Sendable {
   package let entries: [LogEntry]
   package let head: UInt64
+  /// What changes with the large values that the zone lacks; nil where it lacks none.
+  package var lostValues: String?
 }

@@ -6,19 +6,13 @@ public struct RefillReply: Hashable, Sendable, Codable {
   public var head: UInt64
   /// The log's chain at `head`.
   public var chain: LogChain
-  /// So many are listed: whoever hands entries back asks for each of their values, where some are missing.
-  public static let valuesMax = 500
-  /// Large values that the entries name and the zone does not have (``LargeValue/name``), at most ``valuesMax``; nil for none.
-  public var values: [String]?
 
   /// - Parameters:
   ///   - head: The last sequence number of the log.
   ///   - chain: The log's chain there.
-  ///   - values: Names of large values that the zone lacks.
-  public init(head: UInt64, chain: LogChain, values: [String] = []) {
+  public init(head: UInt64, chain: LogChain) {
     self.head = head
     self.chain = chain
-    self.values = values.isEmpty ? nil : Array(values.prefix(Self.valuesMax))
   }
 }
 

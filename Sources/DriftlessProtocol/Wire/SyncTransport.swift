@@ -78,6 +78,14 @@ public protocol SyncTransport: Sendable {
   ///   - range: Which of its bytes, from a multiple of ``LargeValue/pieceBytesMax`` on; at most those.
   /// - Throws: `ProtocolError` (`.noValue`) when the zone does not have it.
   func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data
+
+  /// Large values that the zone's log names and the zone lacks: a server that was put back, or whose disk changed them, lost them.
+  ///
+  /// - Parameters:
+  ///   - generation: The life of the log that names them.
+  ///   - digest: Those after it, in the order of their digests; nil for the first ones.
+  /// - Returns: At most ``LostValues/countMax``.
+  func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues
 }
 
 extension SyncTransport {
@@ -115,6 +123,11 @@ extension SyncTransport {
   /// There are none.
   public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
     throw ProtocolError.noValue(digest)
+  }
+
+  /// None: it has no large values.
+  public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    LostValues([])
   }
 }
 

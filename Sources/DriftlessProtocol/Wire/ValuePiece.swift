@@ -63,6 +63,29 @@ public struct ValueState: Hashable, Sendable, Codable {
   }
 }
 
+/// Large values that a zone's log names and the zone lacks: the answer to `GET /v1/zones/{zone}/values`, as JSON. Whoever has one
+/// sends it.
+public struct LostValues: Hashable, Sendable, Codable {
+  /// So many are listed at once.
+  public static let countMax = 500
+
+  /// The length of each in bytes, by its name (``LargeValue/name``).
+  public var values: [String: UInt64]
+
+  /// - Parameter values: At most ``countMax``.
+  public init(_ values: [LargeValue]) {
+    self.values = Dictionary(
+      values.map { ($0.name, $0.length) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// In the order of their digests. What names no value is none.
+  public var sorted: [LargeValue] {
+    values.compactMap { name, length in
+      LargeValue.digest(named: name).flatMap { LargeValue(digest: $0, length: length) }
+    }.sorted()
+  }
+}
+
 extension ProtocolError {
   /// The zone's server takes no large values: a client sends them within its change sets.
   public static let takesNoValues = ProtocolError(

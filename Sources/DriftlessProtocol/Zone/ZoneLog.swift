@@ -86,7 +86,7 @@ public struct ZoneLog: Sendable {
       intent: intent, limits: decoder.limits)
     next.replacements = (replacements + next.replacements).suffix(ZoneInfo.replacementsMax)
     next.formatLevel = formatLevel
-    next.values = values
+    next.values = values.unnamed
     next.clockToleranceMilliseconds = clockToleranceMilliseconds
     // What replicas offer has the times of this log.
     next.newestMilliseconds = newestMilliseconds
@@ -170,6 +170,7 @@ public struct ZoneLog: Sendable {
     if let mark = request.mark { try check(mark) }
     var page = PullPage(
       generation: generation, head: head, serverTimeMilliseconds: nowMilliseconds, entries: [])
+    page.lostValues = values.lostMark
     var bytes = 0
     for place in Int(request.cursor.sequence)..<entries.count {
       let entry = entries[place]
@@ -198,8 +199,7 @@ public struct ZoneLog: Sendable {
       try refilled.takeInParts(entry)
     }
     self = refilled
-    let named = lost.flatMap { (try? decoder.decodeIndex($0.frame))?.index.values ?? [] }
-    return RefillReply(head: head, chain: chain, values: values.missing(named).map(\.name))
+    return RefillReply(head: head, chain: chain)
   }
 
   /// The highest of some places that is this log's own; nil when none is.
@@ -250,6 +250,7 @@ extension ZoneLog {
       throw .valuesMissing(missing)
     }
     try index.apply(push, sequence: sequence, isChecked: isChecked)
+    values.use(contents.values)
     entries.append(
       Entry(
         replica: header.replica, pushNumber: header.pushNumber,

@@ -9,6 +9,8 @@ public struct ZoneValues: Sendable {
 
   private var whole: [Data: Data] = [:]
   private var uploads: [Upload: Data] = [:]
+  /// Those that the log names.
+  private var named: Set<LargeValue> = []
   /// The largest value that is taken. Bytes; nil: none is, and clients send them within their change sets.
   public var bytesMax: Int? = 256 << 20
 
@@ -53,6 +55,31 @@ public struct ZoneValues: Sendable {
   /// Those that are not there.
   func missing(_ values: [LargeValue]) -> [LargeValue] {
     values.filter { whole[$0.digest] == nil }
+  }
+
+  /// An entry of the log names them.
+  mutating func use(_ values: [LargeValue]) { named.formUnion(values) }
+
+  /// As they are to a log that names none of them so far.
+  var unnamed: ZoneValues {
+    var values = self
+    values.named = []
+    return values
+  }
+
+  /// Those that the log names and that are not there, in the order of their digests, after one.
+  public func lost(after digest: Data? = nil) -> LostValues {
+    let lost = missing(named.sorted()).drop { value in
+      digest.map { !$0.lexicographicallyPrecedes(value.digest) } ?? false
+    }
+    return LostValues(Array(lost.prefix(LostValues.countMax)))
+  }
+
+  /// What changes with them; nil where none is lost.
+  var lostMark: String? {
+    let lost = missing(named.sorted())
+    guard !lost.isEmpty else { return nil }
+    return LargeValue(of: Data(lost.flatMap(\.bytes)) + [0])?.name ?? "\(lost.count)"
   }
 
   /// Loses a value, as a disk may.

@@ -209,7 +209,6 @@ extension SyncEngine {
     }
     guard isOwn else { return false }
     var head = info.head
-    var lacksValues = false
     while true {
       let entries = try store.read {
         try KeptFrames.entries(
@@ -217,24 +216,17 @@ extension SyncEngine {
       }
       guard let last = entries.last else { break }
       let reply: RefillReply
-      try noteRefill(entries, after: place.sequence)
       do {
         reply = try await transport.refill(entries)
       } catch let error as ProtocolError where error.code == .diverged || error.code == .notStaged {
         // Somebody else was faster with something else, or the server let go of a part.
         break
       }
-      if reply.values != nil { lacksValues = true }
       head = max(head, reply.head)
       place = last.mark
       // A push in several parts is taken when the last one is there.
       let header = try? ChangeSetDecoder().decodeHeader(last.frame)
       guard reply.head >= place.sequence || header?.isFollowedByParts == true else { break }
-    }
-    if lacksValues {
-      try await offerNotedValues()
-    } else {
-      try forgetRefill()
     }
     // A push whose last part is kept here no more does not come into the log.
     guard head > info.head else { return false }

@@ -194,6 +194,10 @@ final class NewsTransport: SyncTransport {
     try await undamaged { try await transport.value(digest, of: generation, range: range) }
   }
 
+  func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    try await undamaged { try await transport.lostValues(of: generation, after: digest) }
+  }
+
   /// Asks the server to answer when the zone has something that this replica has not.
   ///
   /// A server where too many wait already, or a way that knows no waiting, answers at once without news. Then the next question

@@ -4,98 +4,114 @@ import DriftlessSQLite
 import Foundation
 import Logging
 
-/// Large values that the server lost, or that a comparison needs.
+/// Large values that are not where they belong: that the server lost, that this replica could not fetch, that a comparison needs.
 extension SyncEngine {
-  /// There from before a refill until the large values that its entries name are at the server as well: the place of the log
-  /// before those entries.
-  static let offeredSetting = "sync.values.offered"
-
-  /// The server gets these entries, and may lack values that they name.
-  func noteRefill(_ entries: [PullPage.Entry], after sequence: UInt64) throws {
-    guard entries.contains(where: { !ValuePieces.named(by: $0).isEmpty }) else { return }
-    try bookkeep { transaction in
-      guard try transaction.setting(Self.offeredSetting) == nil else { return }
-      try transaction.setSetting(Self.offeredSetting, .integer(Int64(clamping: sequence)))
-    }
-  }
-
-  func forgetRefill() throws {
-    guard try store.read({ try $0.setting(Self.offeredSetting) }) != nil else { return }
-    try bookkeep { try $0.setSetting(Self.offeredSetting, nil) }
-  }
-
-  /// Sends values that the server lacks of the entries that it was handed, as far as the store's rows have them. Sealed values are
-  /// none of those: what was sealed is kept nowhere.
-  func offerNotedValues() async throws {
-    guard case .integer(let after)? = try store.read({ try $0.setting(Self.offeredSetting) })
-    else { return }
-    var place = UInt64(clamping: after)
-    do {
-      while true {
-        let entries = try store.read {
-          try KeptFrames.entries(
-            after: place, bytesMax: options.pullBytesMax, on: $0.connection)
-        }
-        guard let last = entries.last else { break }
-        try await offerValues(named: entries)
-        place = last.sequence
+  /// Sends what this store has of the large values that the zone lacks, and takes in those that it had to do without and that are
+  /// there by now.
+  ///
+  /// - Parameter mark: what the zone's last page said of the values that it lacks.
+  func mendValues(_ mark: String?) async throws {
+    let generation = try replicaState().generation
+    var lacking: Set<LargeValue> = []
+    if let mark {
+      if valueMemory.mark != mark {
+        valueMemory.lacking = try await lostValues(of: generation)
+        valueMemory.mark = mark
       }
-    } catch let error as ProtocolError where error.code == .diskFull {
-      return log.warning("The server has no room for large values that it lost: \(error.message)")
-    } catch let error as ProtocolError where error.code == .unsupported {
-      log.warning("The server takes none of the large values that it lost")
+      lacking = valueMemory.lacking
+      try await offerValues(lacking, generation: generation)
     }
-    try forgetRefill()
-  }
-
-  private func offerValues(named entries: [PullPage.Entry]) async throws {
-    let state = try replicaState()
-    var wanted: Set<LargeValue> = []
-    for value in Set(entries.flatMap { ValuePieces.named(by: $0) }).sorted() {
-      let question = ValuePiece(
-        value: value, replica: state.replica, generation: state.generation, first: 0,
-        bytes: Data())
-      do {
-        guard try await !transport.put(question).isWhole else { continue }
-        wanted.insert(value)
-      } catch let error as ProtocolError where error.code == .tooLarge {
-        log.warning("\(error.message): the zone is without it")
+    let missing = try store.read { transaction in
+      try ParkedValues.rows(on: transaction.connection).compactMap {
+        LargeCell.value(in: $0.value)
       }
     }
+    let wanted = Set(missing).subtracting(lacking).filter { valueMemory.mayAsk(for: $0) }
     guard !wanted.isEmpty else { return }
-    let found = try bookkeep { try Self.copy(wanted, in: schema, $0) }
-    for value in found {
-      try await upload(value, replica: state.replica, generation: state.generation)
+    try await fetch(wanted.sorted(), generation: generation)
+    for value in wanted
+    where try !store.read({ try ValuePieces.isWhole(value, on: $0.connection) }) {
+      valueMemory.noteInVain(value)
     }
-    let lost = wanted.subtracting(found).count
-    if lost > 0 { log.warning("The server lacks \(lost) large values that this store has not") }
-    if !found.isEmpty { try bookkeep { try ValuePieces.trim(on: $0.connection) } }
+    try replayParked()
+    try bookkeep { try ValuePieces.trim(on: $0.connection) }
   }
 
-  /// Copies those values that rows have to where they are sent from.
-  private static func copy(
-    _ wanted: Set<LargeValue>, in schema: SyncSchema, _ transaction: WriteTransaction
-  ) throws -> [LargeValue] {
+  private func lostValues(of generation: UUID) async throws -> Set<LargeValue> {
+    var values: Set<LargeValue> = []
+    var last: Data?
+    while values.count < SyncTuning.lostValuesMax {
+      let listed = try await transport.lostValues(of: generation, after: last).sorted
+      values.formUnion(listed)
+      guard listed.count == LostValues.countMax, let end = listed.last?.digest, end != last
+      else { break }
+      last = end
+    }
+    return values
+  }
+
+  /// Sends those values that rows have here. Sealed ones are none of those: what was sealed is kept nowhere.
+  private func offerValues(_ lacking: Set<LargeValue>, generation: UUID) async throws {
+    let wanted = lacking.filter { valueMemory.mayLook(for: $0) }
+    guard !wanted.isEmpty else { return }
+    let places = try store.read { try Self.places(of: wanted, in: schema, $0) }
+    for value in wanted where places[value] == nil { valueMemory.noteNotHere(value) }
+    let replica = try replicaState().replica
+    for (value, place) in places.sorted(by: { $0.key < $1.key }) {
+      guard let bytes = try store.read({ try place.bytes($0) }), LargeValue(of: bytes) == value
+      else { continue }
+      do {
+        try await upload(value, replica: replica, generation: generation) { first in
+          Data(bytes.dropFirst(first).prefix(LargeValue.pieceBytesMax))
+        }
+        log.notice("The server had lost the large value \(value.name), and has it back from here")
+      } catch let error as ProtocolError where Self.unwanted.contains(error.code) {
+        log.warning("The server takes no large value back from here: \(error.message)")
+        // It takes none, or this one.
+        let isAll = error.code != .tooLarge && error.code != .damaged
+        for value in isAll ? Set(places.keys) : [value] { valueMemory.noteNotHere(value) }
+        if isAll { return }
+      }
+    }
+  }
+
+  private static let unwanted: [ProtocolError.Code] = [
+    .diskFull, .unsupported, .tooLarge, .forbidden, .damaged,
+  ]
+
+  /// Where the bytes of a value are in the store.
+  private struct Place {
+    let key: ObjectKey
+    let slot: Int
+
+    func bytes(_ transaction: ReadTransaction) throws -> Data? {
+      guard case .data(let data)? = try transaction.knownRow(key)?.values[slot] else { return nil }
+      return data
+    }
+  }
+
+  private static func places(
+    of wanted: Set<LargeValue>, in schema: SyncSchema, _ transaction: ReadTransaction
+  ) throws -> [LargeValue: Place] {
     let lengths = Set(wanted.map { Int(clamping: $0.length) })
-    var found: Set<LargeValue> = []
+    var places: [LargeValue: Place] = [:]
     for entity in schema.entities {
+      let slots = entity.properties.filter { $0.mayBeLarge }.map(\.slot)
+      guard !slots.isEmpty else { continue }
       var keys: [ObjectKey] = []
       try transaction.forEachKey(of: entity.description) { keys.append($0) }
       for key in keys {
-        for case .data(let data) in try transaction.knownRow(key)?.values ?? []
-        where lengths.contains(data.count) {
-          guard let value = LargeValue(of: data), wanted.contains(value),
-            found.insert(value).inserted
+        guard let values = try transaction.knownRow(key)?.values else { continue }
+        for slot in slots {
+          guard case .data(let data) = values[slot], lengths.contains(data.count),
+            let value = LargeValue(of: data), wanted.contains(value)
           else { continue }
-          for first in stride(from: 0, to: data.count, by: LargeValue.pieceBytesMax) {
-            try ValuePieces.add(
-              Data(data.dropFirst(first).prefix(LargeValue.pieceBytesMax)), at: first, of: value,
-              on: transaction.connection)
-          }
+          places[value] = Place(key: key, slot: slot)
         }
+        if places.count == wanted.count { return places }
       }
     }
-    return found.sorted()
+    return places
   }
 
   /// Brings the values here that a repair writes: of what differs, and of objects that are missing.
@@ -125,6 +141,19 @@ extension SyncEngine {
       return values
     }
     try await fetch(values.sorted(), generation: verification.place.generation)
+  }
+}
+
+extension SyncSchema.Property {
+  /// Whether its values go by themselves when they are large, and are here as they went.
+  fileprivate var mayBeLarge: Bool {
+    guard case .attribute(let type) = kind, !isSealed else { return false }
+    return switch type {
+    case .binaryData, .transformable, .objectID, .composite, .undefined: true
+    case .integer16, .integer32, .integer64, .double, .float, .decimal, .boolean, .string, .date,
+      .uuid, .uri:
+      false
+    }
   }
 }
 

@@ -21,12 +21,24 @@ extension SyncEngine {
     guard !values.isEmpty else { return }
     let state = try replicaState()
     for value in values {
-      try await upload(value, replica: state.replica, generation: state.generation)
+      do {
+        try await upload(value, replica: state.replica, generation: state.generation) { first in
+          try self.store.read {
+            try ValuePieces.piece(of: value, first: first, on: $0.connection)
+          }
+        }
+      } catch {
+        try checkOwn(value, after: error)
+      }
     }
   }
 
   /// Sends what the zone lacks of a value.
-  func upload(_ value: LargeValue, replica: UUID, generation: UUID) async throws {
+  ///
+  /// - Parameter bytes: the value's bytes from one on, up to a piece's length.
+  func upload(
+    _ value: LargeValue, replica: UUID, generation: UUID, bytes: (Int) throws -> Data
+  ) async throws {
     var damaged = 0
     var idle = 0
     var piece = ValuePiece(
@@ -37,10 +49,7 @@ extension SyncEngine {
         state = try await transport.put(piece)
       } catch let error as ProtocolError where error.code == .damaged {
         damaged += 1
-        guard damaged < SyncTuning.damagedAttemptsMax else {
-          try checkOwn(value)
-          throw error
-        }
+        guard damaged < SyncTuning.damagedAttemptsMax else { throw error }
         (piece.first, piece.bytes) = (0, Data())
         continue
       }
@@ -50,11 +59,8 @@ extension SyncEngine {
         idle <= SyncTuning.valueAnswersMax
       else { throw SyncError.otherAnswer }
       piece.first = state.held
-      piece.bytes = try store.read {
-        try ValuePieces.piece(of: value, first: state.held, on: $0.connection)
-      }
+      piece.bytes = try bytes(state.held)
       guard !piece.bytes.isEmpty || state.held == Int(clamping: value.length) else {
-        try checkOwn(value)
         throw SyncError.otherAnswer
       }
       valueBytes = valueBytes.addingClamped(piece.bytes.count)
@@ -62,10 +68,12 @@ extension SyncEngine {
     }
   }
 
-  /// - Throws: `SyncError` when what is to be sent is not what its digest says: the change set is built anew.
-  private func checkOwn(_ value: LargeValue) throws {
+  /// - Throws: `SyncError` when what is to be sent is not what its digest says: the change set is built anew. Else the error.
+  private func checkOwn(_ value: LargeValue, after error: any Error) throws {
+    guard (error as? ProtocolError)?.code == .damaged || error is SyncError else { throw error }
     let isGood = try store.read { try ValuePieces.isGood(value, on: $0.connection) }
     guard isGood else { throw SyncError.damaged("a large value of the change set in flight") }
+    throw error
   }
 
   // MARK: - From the zone
@@ -133,6 +141,7 @@ extension SyncEngine {
       try bookkeep { try ValuePieces.drop(value, on: $0.connection) }
     }
     log.warning("The zone's bytes of the value \(value.name) are not what its digest says")
+    valueMemory.noteInVain(value)
   }
 
   /// How far large values are, beside what goes on with them.
@@ -146,25 +155,28 @@ extension SyncEngine {
   /// There when a person asked for the values that are missing again.
   static let retrySetting = "sync.values.retry"
 
-  /// Asks for values again that the zone did not have: once for each engine, hourly, and when a person says so. And for what
-  /// entries name that were set aside and are tried again now.
+  /// Brings what entries name that were set aside and are tried again now, of this log and of those that are gone; and all that is
+  /// missing when a person says so.
   func fetchMissingValues() async throws {
     let (rows, due, isAsked) = try store.read { transaction in
       let connection = transaction.connection
+      let entries = try Parking.entries(on: connection).filter(isDue).map {
+        try Parking.frame(of: $0.sequence, on: connection)
+      }
+      let former = try FormerParking.entries(on: connection).filter { isDue($0.parked) }.map {
+        try FormerParking.frame(of: $0.id, on: connection)
+      }
       return (
         try ParkedValues.rows(on: connection).compactMap { LargeCell.value(in: $0.value) },
-        try Parking.entries(on: connection).filter(isDue).flatMap {
-          ValuePieces.named(by: try Parking.frame(of: $0.sequence, on: connection))
-        }, try transaction.setting(Self.retrySetting) != nil
+        (entries + former).flatMap { ValuePieces.named(by: $0) },
+        try transaction.setting(Self.retrySetting) != nil
       )
     }
-    let hour = Duration.seconds(SyncTuning.missingValuesSeconds)
-    let asksAgain = isAsked || askedForValues.map { $0.duration(to: .now) > hour } ?? true
-    let wanted = Set(due).union(asksAgain ? rows : [])
+    if isAsked { valueMemory = ValueMemory() }
+    let wanted = Set(due).union(isAsked ? rows : [])
     if !wanted.isEmpty {
       try await fetch(wanted.sorted(), generation: replicaState().generation)
     }
-    if asksAgain, !rows.isEmpty { askedForValues = .now }
     if isAsked { try bookkeep { try $0.setSetting(Self.retrySetting, nil) } }
   }
 

@@ -2,7 +2,8 @@ import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// Owns the tables `value`, `value_piece` and `value_use`: large values of zones, and what is there of those that come.
+/// Owns the tables `value`, `value_piece`, `value_use` and `value_lost`: large values of zones, and what is there of those that
+/// come. What names them is in `LargeValues+Uses.swift`.
 ///
 /// A replica's pieces are its own until the value is whole and is what its digest says; then it is the zone's, once. One that no
 /// entry names stays until its lease ends.
@@ -16,9 +17,7 @@ enum LargeValues {
     CREATE TABLE IF NOT EXISTS value_piece(
       value INTEGER NOT NULL, first INTEGER NOT NULL, bytes BLOB NOT NULL,
       PRIMARY KEY(value, first));
-    CREATE TABLE IF NOT EXISTS value_use(
-      zone INTEGER NOT NULL, digest BLOB NOT NULL, sequence INTEGER NOT NULL,
-      PRIMARY KEY(zone, digest, sequence)) WITHOUT ROWID
+    \(useStatement)
     """
 
   /// In place of a replica: the value is whole, and the zone's.
@@ -88,14 +87,23 @@ enum LargeValues {
       return try remove(id, on: connection)
     }
     try connection.run("UPDATE value SET replica = x'' WHERE id = ?", .integer(id))
-    // It may come in place of one that was damaged, and that the log has named for long.
-    let named = try connection.scalar(
-      "SELECT 1 FROM value_use WHERE zone = ? AND digest = ?", .integer(zone), .blob(value.digest))
-    if named != nil { try keepNamed(value, zone: zone, on: connection) }
+    // It may come in place of one that was lost, and that the log has named for long.
+    guard try isNamed(value.digest, zone: zone, on: connection) else { return }
+    try keepNamed(value, zone: zone, on: connection)
+    try forgetLost(value.digest, zone: zone, on: connection)
+  }
+
+  /// A whole value is not what its digest says: it goes, and the zone lacks it until a replica sends it again.
+  static func lose(
+    _ id: Int64, of value: LargeValue, zone: Int64, on connection: SQLiteConnection
+  ) throws {
+    try remove(id, on: connection)
+    guard try isNamed(value.digest, zone: zone, on: connection) else { return }
+    try noteLost(value, zone: zone, on: connection)
   }
 
   /// What a log names stays, whatever its lease was, and takes nobody's room.
-  private static func keepNamed(
+  static func keepNamed(
     _ value: LargeValue, zone: Int64, on connection: SQLiteConnection
   ) throws {
     try connection.run(
@@ -128,17 +136,6 @@ enum LargeValues {
   ) throws -> [LargeValue] {
     try values.filter {
       try row(of: $0, zone: zone, replica: whole, on: connection) == nil
-    }
-  }
-
-  static func use(
-    _ values: [LargeValue], zone: Int64, sequence: UInt64, on connection: SQLiteConnection
-  ) throws {
-    for value in values {
-      try connection.run(
-        "INSERT OR IGNORE INTO value_use VALUES(?, ?, ?)", .integer(zone), .blob(value.digest),
-        .integer(Int64(clamping: sequence)))
-      try keepNamed(value, zone: zone, on: connection)
     }
   }
 
@@ -185,16 +182,6 @@ enum LargeValues {
     return bytes
   }
 
-  /// How many values a zone's log names. A file of before has none.
-  static func namedCount(of zone: Int64, on connection: SQLiteConnection) throws -> Int64 {
-    let there = try connection.scalar("SELECT 1 FROM sqlite_master WHERE name = 'value_use'")
-    guard there != nil else { return 0 }
-    let count = try connection.scalar(
-      "SELECT count(DISTINCT digest) FROM value_use WHERE zone = ?", .integer(zone))
-    guard case .integer(let count)? = count else { return 0 }
-    return count
-  }
-
   // MARK: - What goes
 
   /// Lets go of some values that no entry names and nobody waits for any more, and of uploads that nobody goes on with: of this
@@ -218,20 +205,8 @@ enum LargeValues {
     return true
   }
 
-  /// A zone begins anew: nothing names its values until replicas offer what they hold, which they need not send again. Those that
-  /// its log named take nobody's room meanwhile.
-  static func letGo(
-    of zone: Int64, at milliseconds: Int64, on connection: SQLiteConnection
-  ) throws {
-    let lease = Int64(ServerLimits().valueLeaseSeconds) * 1000
-    try connection.run("DELETE FROM value_use WHERE zone = ?", .integer(zone))
-    try connection.run(
-      "UPDATE value SET lease_ms = ? WHERE zone = ?", .integer(milliseconds + lease),
-      .integer(zone))
-  }
-
   static func drop(of zone: Int64, on connection: SQLiteConnection) throws {
-    try connection.run("DELETE FROM value_use WHERE zone = ?", .integer(zone))
+    try forgetUses(of: zone, on: connection)
     try connection.run(
       "DELETE FROM value_piece WHERE value IN (SELECT id FROM value WHERE zone = ?)",
       .integer(zone))

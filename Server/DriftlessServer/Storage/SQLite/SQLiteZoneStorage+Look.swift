@@ -69,7 +69,8 @@ extension SQLiteZoneStorage {
       hasMore: zones.count > count,
       stagedBytes: Int64(try StagedParts.bytes(of: nil, on: connection)),
       valueBytes: try LargeValues.bytes(of: nil, on: connection),
-      unnamedValueBytes: try LargeValues.bytes(of: nil, isUnnamed: true, on: connection))
+      unnamedValueBytes: try LargeValues.bytes(of: nil, isUnnamed: true, on: connection),
+      lostValues: try LargeValues.lostCount(of: nil, on: connection))
   }
 
   package func replicas(of zone: ZoneRecord, countMax: Int) async throws -> [ReplicaReport]? {

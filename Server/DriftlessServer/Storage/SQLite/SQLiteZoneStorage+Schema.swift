@@ -36,7 +36,8 @@ import DriftlessSQLite
 ///               of them came.
 /// `value`       one row a large value of a zone, or one replica's upload of it: its digest, length, how much of it is here,
 ///               the replica (empty once it is whole), the token that it came with, and until when it stays though nothing
-///               names it. `value_piece`: its bytes. `value_use`: which entries of the log name it (`LargeValues`).
+///               names it. `value_piece`: its bytes. `value_use`: which entries of the log name it, and 0 for the snapshot that stands for
+///               those that were purged. `value_lost`: values that are named and not there (`LargeValues`).
 /// `audit`       one row a line of the record of who did what (`AuditLog`).
 /// `operator_token`  one row an operator's token: SHA-256 of the secret, its name, when it ends, when revoked.
 /// `enrolment_code`  one row a code for one use: SHA-256 of its text, what its token is to be, when it ends, and which token was made.
@@ -117,6 +118,7 @@ enum ServerSchema {
   static let laterTables = [
     "clock", "token_note", "sighting", "operator_token", "staged", "staging", "audit",
     "enrolment_code", "purge", "purge_file", "purged", "value", "value_piece", "value_use",
+    "value_lost",
   ]
 
   /// Tables that a database does not have, as far as it may not be without them.

@@ -162,7 +162,11 @@ extension SQLiteZoneStorage {
       try connection.transaction(.immediate) {
         guard try LargeValues.wholeRow(digest, zone: zone.id, on: connection)?.id == row.id
         else { return false }
-        try LargeValues.remove(row.id, on: connection)
+        if let value = LargeValue(digest: digest, length: UInt64(clamping: row.length)) {
+          try LargeValues.lose(row.id, of: value, zone: zone.id, on: connection)
+        } else {
+          try LargeValues.remove(row.id, on: connection)
+        }
         return true
       }
     }
@@ -196,6 +200,14 @@ extension SQLiteZoneStorage {
     guard !values.isEmpty else { return [] }
     return try await reader.perform {
       try LargeValues.missing(values, zone: zone.id, on: $0)
+    }
+  }
+
+  package func lostValues(
+    of zone: ZoneRecord, after digest: Data, countMax: Int
+  ) async throws -> [LargeValue] {
+    try await reader.perform {
+      try LargeValues.lost(of: zone.id, after: digest, countMax: countMax, on: $0)
     }
   }
 }

@@ -174,7 +174,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func page(of zone: ZoneRecord, _ request: PageRequest) async throws -> LogPage {
     try await reader.perform { [entryCheck] connection in
-      let page = try connection.page(of: zone, request)
+      var page = try connection.page(of: zone, request)
+      page.lostValues = try LargeValues.lostMark(of: zone.id, on: connection)
       entryCheck.look(at: page, of: zone, after: request.after)
       return page
     }
