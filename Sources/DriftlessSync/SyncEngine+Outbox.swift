@@ -180,10 +180,7 @@ extension SyncEngine {
       let building = PushBuilding(
         transaction, schema: schema, zone: state.zoneID, since: since, knownEdits: knownEdits,
         header: header, standing: partsMayBeThere ? .asked : .here,
-        values: ValueCutting(
-          bytesMin: options.largeValueBytesMin, valueBounds,
-          pushBytesMax: selection.window.count > 1
-            ? options.pushValueBytesMax : ChangeSetLimits().valueRowBytesMax))
+        values: valueCutting(ofObjects: selection.window.count))
       let bounds =
         takesNoParts
         ? .none : PartBounds(objects: options.partObjectsMax, bytes: options.partBytesMax)

@@ -13,6 +13,13 @@ extension SyncEngine {
     valueBounds = ValueBounds(bytesMax: info.valueBytesMax.flatMap { $0 > 0 ? $0 : nil })
   }
 
+  /// Takes the large values out of a push of so many objects; a single object goes with all of its own.
+  func valueCutting(ofObjects count: Int) -> ValueCutting {
+    ValueCutting(
+      bytesMin: options.largeValueBytesMin, valueBounds,
+      pushBytesMax: count > 1 ? options.pushValueBytesMax : ChangeSetLimits().valueRowBytesMax)
+  }
+
   /// Sends what the zone lacks of the values that a push names. Each goes on where it was.
   func uploadValues(of outbox: Outbox) async throws {
     let values = try store.read { transaction in
