@@ -149,6 +149,13 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasServerRestores = true
       $0.hasStoreRestores = true
     },
+    make("large values of restored servers in renewed zones") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasJoins = true
+      $0.hasServerRestores = true
+      $0.hasZoneRenewals = true
+    },
     make("large values of purged logs") {
       $0.server = .sqlite
       $0.hasLargeValues = true
