@@ -174,6 +174,7 @@ package struct ReferenceServer: Sendable {
     ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: limits, gate: gate)
       .add(to: router)
     EnrolmentRoutes(storage: storage, limits: limits, gate: gate).add(to: router)
+    ValueRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate).add(to: router)
     SnapshotRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate)
       .add(to: router)
     DigestRoutes(storage: storage, metrics: metrics, gate: gate).add(to: router)

@@ -25,6 +25,14 @@ extension ServerLimits {
       "Bytes of the parts of all replicas' pushes that wait; above it, 503.",
     "stagedSeconds":
       "Seconds after its last part came for which a push is waited for (7 days).",
+    "valueBytesMax":
+      "Bytes of one large value. A client that has a larger one sets the object aside, with both numbers. 0 means that the server takes none, and clients send such values within their change sets.",
+    "unnamedValueBytesPerZoneMax":
+      "Bytes of one zone's large values that nothing names so far, as declared; above it, 507.",
+    "unnamedValueBytesPerTokenMax":
+      "Bytes of those that came with one token; above it, 507.",
+    "valueLeaseSeconds":
+      "Seconds for which a large value that nothing names is kept after somebody asked for it (7 days).",
     "clockAheadMillisecondsMax":
       "Milliseconds that a transaction's time may lie ahead of this host's clock (24 hours).",
     "clockLeapMillisecondsMax":

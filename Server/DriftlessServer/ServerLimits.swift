@@ -4,7 +4,7 @@ package import Foundation
 ///
 /// `"limits"` of the configuration and `driftless-server serve --limits FILE.json` override single
 /// values: `{"bodyBytesMax": 33554432, "connectionsMax": 4096}`. An unknown name or a value below 1
-/// is refused.
+/// is refused; `databaseBytesMax` and `valueBytesMax` may be 0.
 package struct ServerLimits: Sendable, Equatable {
   /// Bytes of one push as sent (compressed). Larger ones get 413 before they are read. As much as a
   /// client makes of one (`ChangeSetLimits.frameBytesMax`): a smaller bound would leave an import stuck.
@@ -32,6 +32,15 @@ package struct ServerLimits: Sendable, Equatable {
   package var stagedBytesMax = 8 << 30
   /// Seconds after its last part came for which a push is waited for (7 days).
   package var stagedSeconds = 7 * 24 * 3600
+  /// Bytes of one large value. A client that has a larger one sets the object aside, with both numbers. 0 means that the server
+  /// takes none, and clients send such values within their change sets.
+  package var valueBytesMax = 0
+  /// Bytes of one zone's large values that nothing names so far, as declared; above it, 507.
+  package var unnamedValueBytesPerZoneMax = 8 << 30
+  /// Bytes of those that came with one token; above it, 507.
+  package var unnamedValueBytesPerTokenMax = 4 << 30
+  /// Seconds for which a large value that nothing names is kept after somebody asked for it (7 days).
+  package var valueLeaseSeconds = 7 * 24 * 3600
   /// Milliseconds that a transaction's time may lie ahead of this host's clock (24 hours).
   package var clockAheadMillisecondsMax = 24 * 3600 * 1000
   /// Milliseconds that the host's clock may be set ahead and be followed at once (30 days).
@@ -114,6 +123,9 @@ package struct ServerLimits: Sendable, Equatable {
     ("bodiesInMemoryBytesMax", \.bodiesInMemoryBytesMax), ("bodySeconds", \.bodySeconds),
     ("objectsPerPushMax", \.objectsPerPushMax),
     ("clockAheadMillisecondsMax", \.clockAheadMillisecondsMax),
+    ("valueBytesMax", \.valueBytesMax), ("valueLeaseSeconds", \.valueLeaseSeconds),
+    ("unnamedValueBytesPerZoneMax", \.unnamedValueBytesPerZoneMax),
+    ("unnamedValueBytesPerTokenMax", \.unnamedValueBytesPerTokenMax),
     ("partsPerPushMax", \.partsPerPushMax), ("stagedBytesMax", \.stagedBytesMax),
     ("stagedBytesPerReplicaMax", \.stagedBytesPerReplicaMax), ("stagedSeconds", \.stagedSeconds),
     ("bodyBytesPerSecondMin", \.bodyBytesPerSecondMin),
@@ -159,7 +171,12 @@ package struct ServerLimits: Sendable, Equatable {
   }
 
   /// The values that a limit may have.
-  package static let range = 1...(1 << 40)
+  package static func range(of name: String) -> ClosedRange<Int> {
+    (mayBeZero.contains(name) ? 0 : 1)...(1 << 40)
+  }
+
+  /// Where 0 has a meaning of its own.
+  private static let mayBeZero: Set<String> = ["databaseBytesMax", "valueBytesMax"]
 
   /// Sets one limit.
   ///
@@ -168,8 +185,10 @@ package struct ServerLimits: Sendable, Equatable {
     guard let path = Self.fields.first(where: { $0.0 == name })?.1 else {
       throw ServerError.badLimits("the limits file names an unknown limit, \(name)")
     }
-    guard Self.range.contains(value) else {
-      throw ServerError.badLimits("the limit \(name) is \(value); it must be 1 or more")
+    let range = Self.range(of: name)
+    guard range.contains(value) else {
+      throw ServerError.badLimits(
+        "the limit \(name) is \(value); it must be \(range.lowerBound) or more")
     }
     self[keyPath: path] = value
   }

@@ -42,6 +42,25 @@ enum HTTPWire {
     }
   }
 
+  static func path(of piece: ValuePiece) -> String {
+    "/values/\(piece.value.name)?generation=\(piece.generation.uuidString)"
+      + "&replica=\(piece.replica.uuidString)&length=\(piece.value.length)&first=\(piece.first)"
+  }
+
+  static func path(ofValue digest: Data, _ generation: UUID, _ range: Range<Int>) -> String {
+    "/values/\(hexadecimal(digest))?generation=\(generation.uuidString)"
+      + "&first=\(range.lowerBound)&count=\(range.count)"
+  }
+
+  static func path(ofLostValues generation: UUID, after digest: Data?) -> String {
+    "/values?generation=\(generation.uuidString)"
+      + (digest.map { "&after=\(hexadecimal($0))" } ?? "")
+  }
+
+  private static func hexadecimal(_ bytes: Data) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+
   /// What the answer may take: of objects as much as a change set may, since one object is never cut.
   static func bytesMax(of part: DigestPart) -> Int {
     part.digestCount.map { $0 * StateDigest.size + (1 << 16) }

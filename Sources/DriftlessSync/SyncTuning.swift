@@ -16,6 +16,19 @@ enum SyncTuning {
   /// Bytes of values, not compressed, in one part of a push: with room for what else a part takes it stays below the usual
   /// limits of a body, and over a line of 40 KB/s a part that is not compressible takes four minutes.
   static let partBytesMax = 8 << 20
+  /// Bytes. A binary value of as many goes by itself, once a zone; a smaller one goes with its change set.
+  static let largeValueBytesMin = 1 << 20
+  /// Bytes of large values that one push brings. Far below what a token may have waiting (`unnamedValueBytesPerTokenMax`).
+  static let pushValueBytesMax = 256 << 20
+  /// Seconds between two questions for a large value that came damaged, or not at all, and between two searches for one that the
+  /// zone lacks and this store has not.
+  static let missingValuesSeconds = 3600
+  /// Values that the zone lacks, and that a replica hears of: more are heard of once it has some of them back.
+  static let lostValuesMax = 10_000
+  /// Bytes of large values that are fetched before the entries that name them are applied, one at least.
+  static let valueBytesAtOnce = 64 << 20
+  /// Answers to pieces of a large value that bring it no further, before a server is taken to be none.
+  static let valueAnswersMax = 8
   /// Attempts. Each loses only to a push that another replica got through in between, so the zone
   /// moves on.
   static let staleRetriesMax = 16

@@ -120,6 +120,7 @@ final class Host: @unchecked Sendable {
     var options = SyncOptions()
     if scenario.keepsFewEntries { options.keptFrameBytesMax = 2500 }
     options.keys = try? KeyRing(text: keys)
+    if scenario.hasLargeValues { options.largeValueBytesMin = LargeValue.bytesMin }
     options.pullBytesMax = 1000
     options.pushObjectsMax = 4
     options.partObjectsMax = scenario.partObjectsMax

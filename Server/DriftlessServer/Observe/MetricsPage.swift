@@ -64,6 +64,13 @@ struct MetricsPage {
     gauge("wal_bytes", "Size of the write-ahead log's file.", storage?.logFileBytes)
     gauge(
       "staged_bytes", "Parts of pushes that wait for the last one.", storage?.stagedBytes)
+    gauge("value_bytes", "Large values, those too that come.", storage?.valueBytes)
+    gauge(
+      "unnamed_value_bytes", "Large values that no change set names so far.",
+      storage?.unnamedValueBytes)
+    gauge(
+      "lost_values", "Large values that change sets name and the server lacks.",
+      storage?.lostValues)
     gauge("free_bytes", "What the file system has free.", storage?.freeBytes)
     gauge(
       "certificate_end_seconds", "When the TLS certificate ends, in seconds since 1970.",

@@ -79,7 +79,8 @@ struct ErrorReplies: RouterMiddleware {
     let wire = WireError(
       code: error.code.name, message: error.message, suggestion: error.suggestion, head: error.head,
       objects: error.objects.isEmpty ? nil : error.objects,
-      serverTimeMilliseconds: error.serverTimeMilliseconds, floor: error.floor)
+      serverTimeMilliseconds: error.serverTimeMilliseconds, floor: error.floor,
+      values: error.values.isEmpty ? nil : error.values)
     var headers: HTTPFields = [.contentType: "application/json"]
     if error.code == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
     if error.code == .busy || error.code == .tooOften {

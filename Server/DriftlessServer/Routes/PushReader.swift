@@ -65,6 +65,7 @@ package struct PushReader: Sendable {
     contents.named = named(index)
     contents.relied = relied(index)
     contents.claims = claims(index)
+    contents.values = index.values
     contents.tombstones = index.tombstones.map(\.identity)
     contents.newestMilliseconds = index.transactions.lazy.map { $0.hybridTime >> 16 }.max() ?? 0
     let names = index.transactions.map(\.name).filter { $0 != 0 } + index.covered.map(\.name)

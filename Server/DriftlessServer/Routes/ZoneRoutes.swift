@@ -32,10 +32,11 @@ struct ZoneRoutes: Sendable {
       let admitted = try await admit(request, context, .read)
       let time = await storage.time()
       let floor = try await storage.floor(of: admitted.zone)
+      let takesValues = storage.keepsValues && limits.valueBytesMax > 0
       return try Self.json(
         Self.info(
           admitted.zone, time: time, mayWrite: admitted.token.verbs.isSuperset(of: .write),
-          floor: floor))
+          floor: floor, valueBytesMax: takesValues ? limits.valueBytesMax : nil))
     }
     router.post("v1/zones/:zone/changes") { request, context in
       try await Self.closingRefused(request) { try await push(request, context) }
@@ -73,14 +74,14 @@ struct ZoneRoutes: Sendable {
     }
   }
 
-  private static func info(_ zone: ZoneRecord, time: UInt64, mayWrite: Bool, floor: UInt64)
-    -> ZoneInfo
-  {
+  private static func info(
+    _ zone: ZoneRecord, time: UInt64, mayWrite: Bool, floor: UInt64, valueBytesMax: Int?
+  ) -> ZoneInfo {
     ZoneInfo(
       zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
       intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
       formatLevel: zone.formatLevel, serverTimeMilliseconds: time, mayWrite: mayWrite,
-      floor: floor > 0 ? floor : nil)
+      floor: floor > 0 ? floor : nil, valueBytesMax: valueBytesMax)
   }
 
   // MARK: - Push

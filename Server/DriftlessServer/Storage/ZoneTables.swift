@@ -50,6 +50,14 @@ protocol ZoneTables {
   /// Appends an entry at the zone's end, and moves that.
   func append(_ entry: NewEntry, to zone: ZoneRecord) throws
 
+  // MARK: Large values
+
+  /// Those that the zone does not have.
+  func missing(_ values: [LargeValue], zone: Int64) throws -> [LargeValue]
+
+  /// An entry names them from now on: they stay.
+  func use(_ values: [LargeValue], zone: Int64, sequence: UInt64) throws
+
   // MARK: Objects
 
   /// A small number for a property's name.

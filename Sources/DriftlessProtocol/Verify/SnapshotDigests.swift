@@ -149,8 +149,8 @@ package struct SnapshotDigests: Sendable {
         guard !value.isNull else { continue }
         if value.kind == ColumnCodec.Kind.references.rawValue, try value.target == nil { continue }
         let column = try place(of: property, value.entity, in: &columns, &builder)
-        try builder.append(
-          number, column: column, kind: UInt8(truncatingIfNeeded: value.kind), value.bytes)
+        cell.set(value)
+        try builder.append(number, column: column, kind: cell.kind, cell.bytes)
       }
       for (property, elements) in object.sets where !elements.added.isEmpty {
         let column = try place(of: property, elements.entity, in: &columns, &builder)

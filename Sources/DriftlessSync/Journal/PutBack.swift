@@ -60,6 +60,11 @@ struct PutBack {
         .cannotUndo, "The model here does not hold that value of \(property.name): \(refusal)",
         suggestion: "Give the store a model that does (syncctl migrate), then undo it.")
     }
+    guard LargeCell.value(in: value) == nil else {
+      throw SyncError(
+        .cannotUndo, "The bytes of \(property.name) on that side are not here.",
+        suggestion: "Ask the zone for them again (syncctl parked retry), or set the value by hand.")
+    }
     if case .reference(let target) = value, try transaction.concreteKey(root: target) == nil {
       throw SyncError(
         .cannotUndo, "The object that \(property.name) referred to is deleted.",

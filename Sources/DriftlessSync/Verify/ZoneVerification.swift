@@ -97,7 +97,7 @@ extension SyncEngine {
   }
 
   @discardableResult
-  private func checkPlace(
+  func checkPlace(
     _ verification: ZoneVerification, _ transaction: ReadTransaction
   ) throws -> ReplicaState {
     let state = try Self.state(on: transaction.connection, of: store)
@@ -220,6 +220,7 @@ extension SyncEngine {
       let (part, end) = try SnapshotReader.part(
         data, of: verification.place.generation, numbers: rest)
       if verification.repairs {
+        try await fetchDiffering(part, verification, gathered.columns)
         try repair(part, verification, &gathered)
       } else {
         try compare(part, verification, &gathered)

@@ -20,6 +20,14 @@
     }
 
     mutating func run(_ tokens: [TokenRecord]) throws {
+      let values = try LargeValues.namedCount(of: zone.id, on: source)
+      guard values == 0 else {
+        throw ServerError(
+          .folderOnly,
+          "the log of zone \(zone.name) names \(values) large values, which PostgreSQL does not keep",
+          suggestion: "Keep the zone in the data folder, or begin it anew on the other server: "
+            + "replicas bring what they hold, with their values in change sets.")
+      }
       let created = try source.integer("SELECT created_ms FROM zone WHERE id = \(zone.id)") ?? 0
       try copy.run(
         """

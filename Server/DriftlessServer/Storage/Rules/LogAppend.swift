@@ -73,6 +73,7 @@ struct LogAppend<Tables: ZoneTables> {
       error.hasNews = hasNews
       throw error
     }
+    try use(push.contents.values, of: zone, sequence: sequence, isRefill: isRefill)
     let chain = zone.chain.next(
       digest: push.digest, sequence: sequence, firstObjectNumber: zone.nextObject)
     try tables.append(
@@ -81,6 +82,18 @@ struct LogAppend<Tables: ZoneTables> {
         receivedMilliseconds: nowMilliseconds), to: zone)
     return Appended(
       sequence: sequence, firstObjectNumber: zone.nextObject, chain: chain, isRepeat: false)
+  }
+
+  /// What a refill brings back may name what nobody has any more: the rest of it is wanted all the same.
+  private func use(
+    _ values: [LargeValue], of zone: ZoneRecord, sequence: UInt64, isRefill: Bool
+  ) throws {
+    guard !values.isEmpty else { return }
+    let missing = isRefill ? [] : try tables.missing(values, zone: zone.id)
+    guard missing.isEmpty else {
+      throw ServerError(ProtocolError.valuesMissing(missing, head: zone.head))
+    }
+    try tables.use(values, zone: zone.id, sequence: sequence)
   }
 
   /// - Parameters:

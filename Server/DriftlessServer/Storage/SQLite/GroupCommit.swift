@@ -48,6 +48,11 @@ final class GroupCommit: Sendable {
     }
   }
 
+  /// What others wrote may be much as well.
+  func checkpointLater() {
+    database.later { self.checkpointer.checkpointIfDue(self.database, logger: self.logger) }
+  }
+
   private enum Action { case none, drain, refuse }
 
   /// Commits groups until nothing waits. Runs on the writer's thread.

@@ -67,7 +67,10 @@ extension SQLiteZoneStorage {
     return StorageLook(
       zones: looks, zoneCount: Int(try connection.integer("SELECT count(*) FROM zone") ?? 0),
       hasMore: zones.count > count,
-      stagedBytes: Int64(try StagedParts.bytes(of: nil, on: connection)))
+      stagedBytes: Int64(try StagedParts.bytes(of: nil, on: connection)),
+      valueBytes: try LargeValues.bytes(of: nil, on: connection),
+      unnamedValueBytes: try LargeValues.bytes(of: nil, isUnnamed: true, on: connection),
+      lostValues: try LargeValues.lostCount(of: nil, on: connection))
   }
 
   package func replicas(of zone: ZoneRecord, countMax: Int) async throws -> [ReplicaReport]? {

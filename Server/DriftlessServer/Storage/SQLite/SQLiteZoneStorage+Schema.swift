@@ -34,6 +34,10 @@ import DriftlessSQLite
 ///               place it asked then.
 /// `staged`      one row a part of a push whose last one has not come; `staging` one row a replica that has such: when the last
 ///               of them came.
+/// `value`       one row a large value of a zone, or one replica's upload of it: its digest, length, how much of it is here,
+///               the replica (empty once it is whole), the token that it came with, and until when it stays though nothing
+///               names it. `value_piece`: its bytes. `value_use`: which entries of the log name it, and 0 for the snapshot that stands for
+///               those that were purged. `value_lost`: values that are named and not there (`LargeValues`).
 /// `audit`       one row a line of the record of who did what (`AuditLog`).
 /// `operator_token`  one row an operator's token: SHA-256 of the secret, its name, when it ends, when revoked.
 /// `enrolment_code`  one row a code for one use: SHA-256 of its text, what its token is to be, when it ends, and which token was made.
@@ -113,7 +117,8 @@ enum ServerSchema {
   /// Those that a file of this version may not have yet.
   static let laterTables = [
     "clock", "token_note", "sighting", "operator_token", "staged", "staging", "audit",
-    "enrolment_code", "purge", "purge_file", "purged",
+    "enrolment_code", "purge", "purge_file", "purged", "value", "value_piece", "value_use",
+    "value_lost",
   ]
 
   /// Tables that a database does not have, as far as it may not be without them.
@@ -196,6 +201,7 @@ enum ServerSchema {
         GivenTimes.statement, TokenNotes.statement, Sightings.statement, OperatorTokens.statement,
         StagedParts.statement, AuditLog.statement, EnrolmentCodes.statement,
         PurgedLog.statement,
+        LargeValues.statement,
         "DROP INDEX IF EXISTS log_replica", logIndex,
       ] {
         try connection.execute(statement)
