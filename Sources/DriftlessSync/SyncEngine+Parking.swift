@@ -109,7 +109,7 @@ extension SyncEngine {
   }
 
   /// Parks what a store has of before that its model of now refuses.
-  private func parkRefused() throws {
+  func parkRefused() throws {
     let refused = RefusedValues(schema)
     guard try store.read({ try refused.areDue($0) }) else { return }
     try settling { applier, state in try refused.park(applier, by: state) }

@@ -69,6 +69,8 @@ extension SyncEngine {
     try offerSealedAnew()
     try offerLostCells()
     try await pushPending(allowsMassDelete, &report)
+    // Others show what was sent as their models hold it.
+    try parkRefused()
     // What was stale for good is tried again after all else, which it never holds up.
     let again = try conflictingToTry()
     guard !again.isEmpty else { return }

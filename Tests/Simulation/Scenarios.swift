@@ -67,16 +67,7 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasGivenIdentities = true
       $0.hasZoneRenewals = true
     },
-    make("given up") {
-      $0.hasGivenUp = true
-      $0.hasGivenIdentities = true
-    },
     make("lost and found keys") { $0.hasLostKeys = true },
-    make("renamed twice") {
-      $0.hasModelVersions = true
-      $0.hasRenames = true
-      $0.renamesTwice = true
-    },
     make("migrations") { $0.hasMigrations = true },
     make("migrations of restored stores") {
       $0.hasMigrations = true
@@ -372,6 +363,22 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasServerRestores = true
       $0.isReplacedBetween = true
       $0.keepsFewEntries = true
+    },
+    make("given up") {
+      $0.hasGivenUp = true
+      $0.hasGivenIdentities = true
+    },
+    make("renamed twice") {
+      $0.hasModelVersions = true
+      $0.hasRenames = true
+      $0.renamesTwice = true
+    },
+    make("clones and restored stores in renewed zones") {
+      $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+      $0.hasZoneRenewals = true
+      $0.hasRepeatedValues = true
     },
     make("everything") {
       $0.server = .sqlite
