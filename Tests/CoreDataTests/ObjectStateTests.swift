@@ -20,6 +20,28 @@ struct ObjectStateTests {
     return try #require((context.execute(request) as? NSPersistentHistoryResult)?.result as? Int)
   }
 
+  @Test("A deleted object that is inserted is not deleted any more")
+  func insertedAgain() throws {
+    try context.performAndWait {
+      let album = Album(context: context)
+      album.title = "a"
+      try context.save()
+      context.delete(album)
+      context.insert(album)
+      #expect(!album.isDeleted && context.deletedObjects.isEmpty && context.hasChanges)
+      try context.save()
+      context.refresh(album, mergeChanges: false)
+      #expect(album.title == "a")
+      context.delete(album)
+      context.processPendingChanges()
+      context.insert(album)
+      album.title = "b"
+      try context.save()
+      #expect(album.title == "b" && !context.hasChanges)
+      #expect(try context.count(for: NSFetchRequest<Album>(entityName: "Album")) == 1)
+    }
+  }
+
   @Test("An equal value marks an object updated, and neither a row nor the history has it")
   func equalValue() throws {
     try context.performAndWait {

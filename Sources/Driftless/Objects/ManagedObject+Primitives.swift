@@ -32,7 +32,7 @@ extension ManagedObject {
   @_disfavoredOverload
   public final func setPrimitiveValue(_ value: Any?, forKey name: String) throws(ObjectError) {
     let slot = try primitiveSlot(name)
-    if isFault { fire() }
+    if needsWaking { fire() }
     guard !state.contains(.unreadable) else { throw unreadable(nil) }
     var value = value
     if let object = value as? ManagedObject, object.graph === graph,
@@ -73,7 +73,7 @@ extension ManagedObject {
   }
 
   /// Call it before a hand-written accessor reads primitive values: it reads the row of a fault.
-  public final func willAccessValue(forKey name: String?) { if isFault { fire() } }
+  public final func willAccessValue(forKey name: String?) { if needsWaking { fire() } }
 
   /// Call it after a hand-written accessor read primitive values.
   public final func didAccessValue(forKey name: String?) {}
@@ -81,7 +81,7 @@ extension ManagedObject {
   /// Call it before a hand-written accessor sets a primitive value: the change counts, and can be undone.
   public final func willChangeValue(forKey name: String) {
     guard let slot = try? primitiveSlot(name) else { return }
-    if isFault { fire() }
+    if needsWaking { fire() }
     guard state.isDisjoint(with: [.unreadable, .awakening]) else { return }
     willWrite(slot)
   }
