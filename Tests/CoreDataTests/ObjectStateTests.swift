@@ -20,6 +20,33 @@ struct ObjectStateTests {
     return try #require((context.execute(request) as? NSPersistentHistoryResult)?.result as? Int)
   }
 
+  @Test("changedValuesForCurrentEvent() has the values from before the event")
+  func formerValues() throws {
+    try context.performAndWait {
+      let album = Album(context: context)
+      #expect(album.changedValuesForCurrentEvent().isEmpty)
+      album.title = "a"
+      #expect(album.changedValuesForCurrentEvent()["title"] is NSNull)
+      try context.save()
+      album.title = "b"
+      album.title = "c"
+      #expect(album.changedValuesForCurrentEvent()["title"] as? String == "a")
+      context.processPendingChanges()
+      #expect(album.changedValuesForCurrentEvent().isEmpty)
+      album.title = "d"
+      #expect(album.changedValuesForCurrentEvent()["title"] as? String == "c")
+      #expect(album.changedValues()["title"] as? String == "d")
+      let page = Page(context: context)
+      page.setValue(album, forKey: "album")
+      #expect(page.changedValuesForCurrentEvent()["album"] is NSNull)
+      try context.save()
+      page.setValue(nil, forKey: "album")
+      #expect(page.changedValuesForCurrentEvent()["album"] as? Album === album)
+      let pages = album.changedValuesForCurrentEvent()["pages"] as? NSOrderedSet
+      #expect(pages?.array as? [Page] == [page])
+    }
+  }
+
   @Test("A deleted object that is inserted is not deleted any more")
   func insertedAgain() throws {
     try context.performAndWait {

@@ -78,9 +78,9 @@ extension ManagedObject {
     outward(knownChangedValues())
   }
 
-  /// The properties that changed since the last event ended, with their present values; `NSNull` for none.
+  /// The properties that changed since the last event ended, with the values that they had then; `NSNull` for none.
   public final func changedValuesForCurrentEvent() -> [String: Any] {
-    outward(knownChangedValuesForCurrentEvent())
+    outward(knownValuesBeforeEvent())
   }
 
   /// Values as last read or saved; of all attributes and to-one relationships for nil. `NSNull` for none.

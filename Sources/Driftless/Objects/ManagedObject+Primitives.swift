@@ -103,6 +103,28 @@ extension ManagedObject {
     return result
   }
 
+  /// The properties that changed since the last event ended, with the values that they had then; to-many relationships with what
+  /// was read or saved last.
+  package final func knownValuesBeforeEvent() -> [String: Any?] {
+    var result: [String: Any?] = [:]
+    for slot in changedInEvent.indexes where !shape.isTransient[slot] {
+      result.updateValue(valueBeforeEvent(at: slot), forKey: shape.layout.slots[slot].name)
+    }
+    return result
+  }
+
+  private final func valueBeforeEvent(at slot: Int) -> Any? {
+    if let relation = shape.relations[slot], relation.isToMany {
+      let former = objects(isInserted ? [] : collection(slot, reading: true).stored ?? [])
+      return former
+    }
+    let value =
+      graph?.ledger.valueBeforeEvent(of: self, at: slot) ?? committed?[slot]
+      ?? (isInserted && !shape.defaults.isEmpty ? shape.defaults[slot] : .null)
+    if case .reference(let key) = value { return objects([key]).first }
+    return plain(value, at: slot)
+  }
+
   /// Some of the values as last read or saved; all attributes and to-one relationships when `names` is nil. No value
   /// gives nil, a to-one relationship its object, a to-many one that is named an array. An object that was never saved
   /// has none.

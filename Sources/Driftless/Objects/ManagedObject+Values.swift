@@ -76,6 +76,9 @@ extension ManagedObject {
 
   /// Notes a change of any slot.
   final func noteChange(_ slot: Int) {
+    if changed.contains(slot), !changedInEvent.contains(slot) {
+      graph?.ledger.keep(values[slot], of: self, at: slot)
+    }
     changed.insert(slot)
     changedInEvent.insert(slot)
     if observers != nil { tellObservers(slot) }
