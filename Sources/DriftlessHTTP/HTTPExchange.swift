@@ -33,6 +33,7 @@ struct HTTPRequest: Sendable {
     url = base + path
     self.method = method
     authorization = token.map { "Bearer \($0)" } ?? ""
+    replicaName = options.replicaName?.fieldValue ?? ""
     if let body = method.body?.data { contentDigest = AnswerCheck.contentDigest(of: body) }
     self.bodyBytesMax = bodyBytesMax
     connectTimeoutMilliseconds = options.connectTimeoutMilliseconds
@@ -46,6 +47,8 @@ struct HTTPRequest: Sendable {
   var method: Method
   /// Empty where nothing is shown.
   var authorization: String
+  /// Empty where none is told.
+  var replicaName: String
   /// Of the body; empty when there is none.
   var contentDigest = ""
   /// The most bytes that the answer's body may have.

@@ -37,6 +37,11 @@ enum HTTPWire {
       )
     case .blocks(let range, let columns):
       ("/digests/blocks?first=\(range)&columns=\(list(columns))", WirePath.digestsType)
+    case .cells(let blocks, let columns):
+      (
+        "/digests/cells?first=\(blocks.lowerBound)&count=\(blocks.count)&columns=\(list(columns))",
+        WirePath.digestsType
+      )
     case .objects(let numbers):
       ("/digests/objects?first=\(numbers.lowerBound)&count=\(numbers.count)", WirePath.segmentType)
     }

@@ -87,12 +87,16 @@ enum SyncTuning {
   static let massDeleteCount = 10_000
   /// Journal entries that one read gives at most.
   static let journalEntriesMax = 10_000
+  /// Changes. So many that are pending are counted for a status, in some 30 ms; of more it says that there are more.
+  static let statusChangesMax = 100_000
   /// Comparisons with the zone that one call begins: each is at the place where the zone was when it began.
   static let verifyAttemptsMax = 8
   /// After a zone could not be read anew.
   static let anewPause = Duration.seconds(600)
   /// Rounds of one repair: an object that was missing, what refers to it, and what that lets be seen; the last finds nothing.
   static let repairRoundsMax = 4
+  /// Of so many objects one at most may differ for those that do to be fetched by themselves: else all of their blocks are.
+  static let differingShare = 8
   /// Columns of digests that one request asks for: their places stand in its address.
   static let digestColumnsMax = 64
   /// Milliseconds between two questions whether the server has added up its log, at first and at last.

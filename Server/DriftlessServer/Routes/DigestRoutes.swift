@@ -30,6 +30,13 @@ struct DigestRoutes: Sendable {
       return try await answer(
         .blocks(range: range, columns: try columns(query)), request, context)
     }
+    router.get("v1/zones/:zone/digests/cells") { request, context in
+      let query = RequestQuery(request)
+      let first = try query.count("first")
+      let count = try query.count("count", max: StateDigest.rangeBlocks)
+      return try await answer(
+        .cells(blocks: first..<first + count, columns: try columns(query)), request, context)
+    }
     router.get("v1/zones/:zone/digests/objects") { request, context in
       let query = RequestQuery(request)
       let first = UInt64(try query.count("first"))

@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import Foundation
+import HTTPTypes
 import Hummingbird
 import Logging
 import ServiceLifecycle
@@ -60,6 +61,7 @@ struct ZoneRoutes: Sendable {
     context.notes.note("token", admitted.token.id)
     // Names are not one token's alone.
     if let name = admitted.token.name { context.notes.note("tokenName", name) }
+    if let name = request.headers.replicaName { context.notes.note("replicaName", name.text) }
     return admitted
   }
 
@@ -93,7 +95,7 @@ struct ZoneRoutes: Sendable {
       metrics.countReceived(bytes: body.count)
       let header = try PushReader(limits: limits.current).header(of: body)
       guard !header.isFollowedByParts else {
-        return try await stage(body, header, admitted, context)
+        return try await stage(body, header, admitted, request, context)
       }
       let push = try read(body)
       context.notes.note("replica", push.replica.wireText)
@@ -102,7 +104,8 @@ struct ZoneRoutes: Sendable {
       let (cursor, own) = (push.cursor.sequence, appended.sequence)
       await storage.noteSeen(
         push.replica, in: zone, generation: push.cursor.generation,
-        at: own == cursor &+ 1 ? own : cursor, given: nil, token: admitted.token.id)
+        at: own == cursor &+ 1 ? own : cursor, given: nil, token: admitted.token.id,
+        name: request.headers.replicaName)
       context.logger.info(
         "appended",
         metadata: [
@@ -123,7 +126,8 @@ struct ZoneRoutes: Sendable {
 
   /// A part that others of its push follow is kept beside the log.
   private func stage(
-    _ body: Data, _ header: ChangeSetHeader, _ admitted: Gate.Admission, _ context: ServerContext
+    _ body: Data, _ header: ChangeSetHeader, _ admitted: Gate.Admission, _ request: Request,
+    _ context: ServerContext
   ) async throws -> Response {
     let zone = admitted.zone
     context.notes.note("replica", header.replica.wireText)
@@ -133,7 +137,7 @@ struct ZoneRoutes: Sendable {
     try await storage.stage(part, of: zone)
     await storage.noteSeen(
       part.replica, in: zone, generation: part.cursor.generation, at: part.cursor.sequence,
-      given: nil, token: admitted.token.id)
+      given: nil, token: admitted.token.id, name: request.headers.replicaName)
     context.logger.info(
       "staged",
       metadata: [
@@ -215,7 +219,7 @@ struct ZoneRoutes: Sendable {
     if let replica = query.page.own?.replica { context.notes.note("replica", replica.wireText) }
     var page = try await storage.page(of: zone, query.page)
     // What is refused says nothing of how far it is.
-    await noteSeen(query, given: page, admitted)
+    await noteSeen(query, given: page, admitted, request)
     let deadline = ContinuousClock.now + .seconds(query.waitSeconds)
     var mayWait = query.waitSeconds > 0
     while page.entries.isEmpty, mayWait {
@@ -225,7 +229,7 @@ struct ZoneRoutes: Sendable {
       // Zone and token may be others by now.
       try await gate.admitAgain(request.headers, zone: context.zone, verb: .read)
       page = try await storage.page(of: zone, query.page)
-      if !page.entries.isEmpty { await noteSeen(query, given: page, admitted) }
+      if !page.entries.isEmpty { await noteSeen(query, given: page, admitted, request) }
     }
     let response = PullPage.response(
       page, generation: zone.generation, nowMilliseconds: await storage.time())
@@ -233,14 +237,15 @@ struct ZoneRoutes: Sendable {
     return response
   }
 
-  private func noteSeen(_ query: PullQuery, given page: LogPage, _ admitted: Gate.Admission)
-    async
-  {
+  private func noteSeen(
+    _ query: PullQuery, given page: LogPage, _ admitted: Gate.Admission, _ request: Request
+  ) async {
     guard let replica = query.page.own?.replica else { return }
     let after = query.page.after.sequence
     await storage.noteSeen(
       replica, in: admitted.zone, generation: query.generation, at: after,
-      given: page.entries.last?.sequence ?? after, token: admitted.token.id)
+      given: page.entries.last?.sequence ?? after, token: admitted.token.id,
+      name: request.headers.replicaName)
   }
 
   /// Waits until the log grows, an operator changes something, the time is over, the client hangs up, or the server stops.
@@ -279,6 +284,13 @@ struct ZoneRoutes: Sendable {
     Response(
       status: .ok, headers: [.contentType: "application/json"],
       body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(value))))
+  }
+}
+
+extension HTTPFields {
+  /// The name that a replica tells of itself; nil for none, and for what is no name.
+  fileprivate var replicaName: ReplicaName? {
+    HTTPField.Name(ReplicaName.field).flatMap { self[$0] }.flatMap { ReplicaName(field: $0) }
   }
 }
 

@@ -29,9 +29,10 @@ package protocol ZoneStorage: Sendable {
   ///   - place: up to where it has applied the zone's log.
   ///   - given: up to where a pull gave it entries after that; nil for a push.
   ///   - token: the ID of the token that it came with.
+  ///   - name: the name that it told; nil for none.
   func noteSeen(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String
+    token: String, name: ReplicaName?
   ) async
 
   /// Puts lines into the record of who did what.
@@ -255,4 +256,15 @@ package struct LogPage: Sendable {
   package let head: UInt64
   /// What changes with the large values that the zone lacks; nil where it lacks none.
   package var lostValues: String?
+}
+
+extension ZoneStorage {
+  /// As `noteSeen`, of a replica that tells no name.
+  package func noteSeen(
+    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
+    token: String
+  ) async {
+    await noteSeen(
+      replica, in: zone, generation: generation, at: place, given: given, token: token, name: nil)
+  }
 }

@@ -65,14 +65,20 @@
           token.expiresMilliseconds.map { .integer($0) } ?? .null)
       }
       for row in try source.rows(
-        "SELECT replica, cursor, token, seen_ms FROM sighting WHERE zone = ?", .integer(zone.id))
+        "SELECT replica, cursor, token, seen_ms, name FROM sighting WHERE zone = ?",
+        .integer(zone.id))
       {
         guard case .blob(let replica) = row[0], case .integer(let cursor) = row[1],
           case .text(let token) = row[2], case .integer(let seen) = row[3]
         else { continue }
+        var name = PostgresValue.null
+        if case .text(let text) = row[4] { name = .text(text) }
         try copy.run(
-          "INSERT INTO sighting(zone, replica, cursor, token, seen_ms) VALUES($1, $2, $3, $4, $5)",
-          .integer(zone.id), .blob(replica), .integer(cursor), .text(token), .integer(seen))
+          """
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name)
+          VALUES($1, $2, $3, $4, $5, $6)
+          """, .integer(zone.id), .blob(replica), .integer(cursor), .text(token), .integer(seen),
+          name)
       }
     }
 
