@@ -53,6 +53,11 @@ struct MetricsPage {
     gauge("connections", "Open connections.", Int64(values.connections))
     counter(
       "paused_accepts_total", "Times that further connections had to wait.", values.pausedAccepts)
+    counter(
+      "failed_accepts_total", "Times that no connection could be accepted.", values.failedAccepts)
+    counter(
+      "closed_connections_total", "Connections without a token that were closed for others.",
+      values.closedStrangers)
     gauge("long_polls", "Long polls that wait.", Int64(waiting))
     gauge(
       "damaged_entries", "Entries of logs found damaged since the start.", Int64(damagedEntries))

@@ -14,6 +14,8 @@ struct ZoneRoutes: Sendable {
   private let gate: Gate
   private let bodies: RequestBodyReader
   private let holds: ZoneHolds
+  private let memory: MemoryBudget
+  private let turns = DecodingTurns()
 
   init(
     storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: LiveLimits,
@@ -26,6 +28,7 @@ struct ZoneRoutes: Sendable {
     self.gate = gate
     bodies = RequestBodyReader(limits: limits)
     holds = ZoneHolds(limits: limits)
+    memory = MemoryBudget("large pushes", most: limits.valuesInMemoryBytesMax)
   }
 
   func add(to router: Router<ServerContext>) {
@@ -55,8 +58,7 @@ struct ZoneRoutes: Sendable {
   private func admit(
     _ request: Request, _ context: ServerContext, _ verb: Verbs
   ) async throws -> Gate.Admission {
-    let admitted = try await gate.admit(
-      request.headers, from: context.address, zone: context.zone, verb: verb)
+    let admitted = try await gate.admit(request, context, verb)
     context.notes.note("zone", admitted.zone.name)
     context.notes.note("token", admitted.token.id)
     // Names are not one token's alone.
@@ -97,7 +99,8 @@ struct ZoneRoutes: Sendable {
       guard !header.isFollowedByParts else {
         return try await stage(body, header, admitted, request, context)
       }
-      let push = try read(body)
+      let (push, charge) = try await read(body, admitted)
+      defer { charge.shrink(to: 0) }
       context.notes.note("replica", push.replica.wireText)
       let appended = try await append(push, to: zone)
       // With its own entry next after what it has, it has that too.
@@ -133,7 +136,8 @@ struct ZoneRoutes: Sendable {
     context.notes.note("replica", header.replica.wireText)
     let isHeader = body.count == ChangeSetHeader.size && header.frameSize > body.count
     let frame = isHeader ? try await storage.stagedFrame(of: body, in: zone) : body
-    let part = try read(frame)
+    let (part, charge) = try await read(frame, admitted)
+    defer { charge.shrink(to: 0) }
     try await storage.stage(part, of: zone)
     await storage.noteSeen(
       part.replica, in: zone, generation: part.cursor.generation, at: part.cursor.sequence,
@@ -150,9 +154,24 @@ struct ZoneRoutes: Sendable {
         serverTimeMilliseconds: await storage.time()))
   }
 
-  private func read(_ frame: Data) throws -> Push {
+  /// What a frame inflates to that is read where it came, since nobody waits long for it.
+  private static let smallBytesMax = 64 << 10
+
+  /// - Returns: the push, and what it holds in memory until it is answered.
+  private func read(
+    _ frame: Data, _ admitted: Gate.Admission
+  ) async throws -> (Push, MemoryBudget.Charge) {
     let reader = PushReader(limits: limits.current)
-    return try bodies.withRoom(forValues: reader.valuesSize(of: frame)) { try reader.read(frame) }
+    let sizes = try reader.sizes(of: frame)
+    let charge = try memory.reserve(
+      sizes.index + sizes.values,
+      for: .init(zone: admitted.zone.name, token: admitted.token.id))
+    let push =
+      sizes.index + sizes.values <= Self.smallBytesMax
+      ? try reader.read(frame)
+      : try await turns.perform(for: admitted.zone.id) { try reader.read(frame) }
+    charge.shrink(to: sizes.index)
+    return (push, charge)
   }
 
   private func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
@@ -171,11 +190,17 @@ struct ZoneRoutes: Sendable {
   // MARK: - Coming back
 
   private func refill(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await admit(request, context, .write).zone
+    let admitted = try await admit(request, context, .write)
+    let zone = admitted.zone
     return try await bodies.withBody(of: request) { body in
       metrics.countReceived(bytes: body.count)
-      let entries = try PullPage.entries(of: body).map { entry in
-        (entry: entry, push: try read(entry.frame))
+      var entries: [(entry: PullPage.Entry, push: Push)] = []
+      var charges: [MemoryBudget.Charge] = []
+      defer { for charge in charges { charge.shrink(to: 0) } }
+      for entry in try PullPage.entries(of: body) {
+        let (push, charge) = try await read(entry.frame, admitted)
+        entries.append((entry: entry, push: push))
+        charges.append(charge)
       }
       let place = try await storage.refill(entries, of: zone)
       context.logger.notice(
@@ -191,6 +216,7 @@ struct ZoneRoutes: Sendable {
   private func common(_ request: Request, _ context: ServerContext) async throws -> Response {
     let zone = try await admit(request, context, .read).zone
     return try await bodies.withBody(of: request) { body in
+      try JSONNames.check(body)
       guard let asked = try? JSONDecoder().decode(CommonPlaceRequest.self, from: body),
         asked.marks.count <= limits.commonPlacesMax
       else {

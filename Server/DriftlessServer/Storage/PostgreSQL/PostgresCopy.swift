@@ -211,7 +211,7 @@
           guard let name = names[property] else {
             throw PostgresCopy.damaged("zone \(zone.name) has no name of the number \(property)")
           }
-          list.set(try properties.id(of: name, in: copy), to: sequence)
+          list.set(try properties.id(of: name, zone: id, in: copy), to: sequence)
         }
         try copy.run(
           "INSERT INTO object VALUES(?, ?, ?, ?, ?, ?, ?)",

@@ -118,7 +118,7 @@ struct LogAppend<Tables: ZoneTables> {
     }
     var index = ObjectIndex(
       tables: tables, zone: zone.id, nextObject: zone.nextObject, cursor: cursor, head: zone.head,
-      sequence: sequence, replica: replica.id, own: own)
+      sequence: sequence, replica: replica.id, own: own, limits: limits)
     try index.prepare()
     var stale = StaleObjects()
     for reliance in push.contents.relied { try index.check(reliance, stale: &stale) }
@@ -128,7 +128,7 @@ struct LogAppend<Tables: ZoneTables> {
       of: push.contents.identities, after: cursor, own: own, stale: &stale)
     try identities.bury(push.contents.tombstones, sequence: sequence)
     try identities.insert(push.contents.identities, firstNumber: zone.nextObject, stale: &stale)
-    for touch in push.contents.touches { try index.apply(touch, stale: &stale) }
+    try index.apply(push.contents.touches, stale: &stale)
     try index.name(push.contents.named, stale: &stale)
     if !isProbe {
       try KeyIndex(tables: tables, zone: zone.id, objects: index)

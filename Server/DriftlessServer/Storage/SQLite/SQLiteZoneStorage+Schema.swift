@@ -27,7 +27,8 @@ import DriftlessSQLite
 /// `claim`       one row a unique key that a living object holds: its hash, the object's number,
 ///               and the constraint.
 /// `key_rule`    constraints of unique keys: a JSON list of the entity and its properties.
-/// `property`    names of properties, so that the index holds small numbers.
+/// `property`    names of properties, so that the index holds small numbers. `zone_property`: one row a name that a zone has, so that
+///               each zone's can be counted.
 /// `clock`       one row: the last time that the server gave. Programs of before know nothing of it, nor of the next ones.
 /// `token_note`  one row a token that has a name or an end.
 /// `sighting`    one row a replica: when it was last seen, its cursor, the ID of its token, and after which
@@ -118,7 +119,7 @@ enum ServerSchema {
   static let laterTables = [
     "clock", "token_note", "sighting", "operator_token", "staged", "staging", "audit",
     "enrolment_code", "purge", "purge_file", "purged", "value", "value_piece", "value_use",
-    "value_lost",
+    "value_lost", "zone_property",
   ]
 
   /// Tables that a database does not have, as far as it may not be without them.
@@ -200,8 +201,7 @@ enum ServerSchema {
       for statement in [
         GivenTimes.statement, TokenNotes.statement, Sightings.statement, OperatorTokens.statement,
         StagedParts.statement, AuditLog.statement, EnrolmentCodes.statement,
-        PurgedLog.statement,
-        LargeValues.statement,
+        PurgedLog.statement, LargeValues.statement, PropertyNames.statement,
         "DROP INDEX IF EXISTS log_replica", logIndex,
       ] {
         try connection.execute(statement)

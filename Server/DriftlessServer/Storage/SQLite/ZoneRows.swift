@@ -55,7 +55,7 @@ extension SQLiteConnection {
     // Each replica takes another ID for the new log: those of the old one would fill the zone in time.
     for table in [
       "identity", "claim", "tombstone", "replica", "sighting", "staged", "staging", "purge",
-      "purge_file",
+      "purge_file", "zone_property",
     ] {
       try run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
     }
