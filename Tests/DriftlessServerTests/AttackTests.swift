@@ -1,6 +1,7 @@
 import DriftlessProtocol
 import DriftlessServer
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -29,6 +30,39 @@ import Testing
   }
 
   @Test(
+    "V1 Small pushes that inflate to 29 MB each do not keep the threads that answer",
+    .enabled(if: ServedProgram.isHere))
+  func inflatingIndexes() async throws {
+    let server = try await ServedProgram(zones: ["attacked", "honest"])
+    var attacker = FrameMaker(try server.zone("attacked"))
+    #expect(try await server.push(attacker.insert(10), to: "attacked").status == 200)
+    attacker.cursor = try server.zone("attacked").end
+    let tail = String(repeating: "x", count: 980)
+    let names = (0..<30_000).map { "\(UInt32(truncatingIfNeeded: $0 &* 2_654_435_761))" + tail }
+    // Each is read before anybody can know that it is one push twelve times.
+    let frame = try attacker.update([1], properties: names, of: "Box")
+    let before = try server.residentMegabytes
+    let answered = Counter()
+    let attacks = (0..<12).map { _ in
+      server.later {
+        let response = try await server.push(frame, to: "attacked")
+        if response.status == 413 { answered.add() }
+        return response
+      }
+    }
+    try await server.expectHonest("inflating indexes")
+    #expect(answered.count < 6, "all were answered before the honest push")
+    var peak = 0
+    for attack in attacks {
+      let response = try await attack.value
+      #expect(response.status == 413 || response.status == 503, "\(response.status)")
+      peak = max(peak, try server.residentMegabytes)
+    }
+    #expect(peak - before < 1_200, "\(before) to \(peak) MB")
+    try server.stop()
+  }
+
+  @Test(
     "V2 More silent connections than there may be keep nobody out",
     .enabled(if: ServedProgram.isHere))
   func silentConnections() async throws {
@@ -41,6 +75,15 @@ import Testing
     withExtendedLifetime(silent) {}
     try server.stop()
   }
+}
+
+/// Counted from several tasks.
+private final class Counter: Sendable {
+  private let value = Mutex(0)
+
+  var count: Int { value.withLock { $0 } }
+
+  func add() { value.withLock { $0 += 1 } }
 }
 
 extension FrameMaker {
