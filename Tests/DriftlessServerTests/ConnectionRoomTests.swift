@@ -66,10 +66,11 @@ import Testing
       let (port, token) = (server.port, try server.token())
       let ask = LiveServer.head("GET", "/v1/zones/shop", token: token.text)
       let statuses = try await blocking {
-        let trusted = try (0..<8).map { _ in try RawConnection(port: port) }
-        for connection in trusted {
+        let trusted = try (0..<8).map { _ in
+          let connection = try RawConnection(port: port)
           connection.send(ask)
           _ = try connection.response()
+          return connection
         }
         let silent = try (0..<100).map { _ in try RawConnection(port: port) }
         let health = try RawConnection(port: port)
