@@ -30,11 +30,11 @@ struct DigestRoutes: Sendable {
       }
     }
     router.get("v1/zones/:zone/digests/cells") { request, context in
-      let query = RequestQuery(request)
-      let first = try query.count("first")
-      let count = try query.count("count", max: StateDigest.rangeBlocks)
-      return try await answer(
-        .cells(blocks: first..<first + count, columns: try columns(query)), request, context)
+      try await answer(request, context) { query in
+        let first = try query.count("first")
+        let count = try query.count("count", max: StateDigest.rangeBlocks)
+        return .cells(blocks: first..<first + count, columns: try columns(query))
+      }
     }
     router.get("v1/zones/:zone/digests/objects") { request, context in
       try await answer(request, context) { query in

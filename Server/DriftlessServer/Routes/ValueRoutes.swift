@@ -36,13 +36,11 @@ struct ValueRoutes: Sendable {
   }
 
   private func put(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let admitted = try await gate.admit(
-      request.headers, from: context.address, zone: context.parameters.get("zone"), verb: .write)
+    let admitted = try await gate.admit(request, context, .write)
     guard storage.keepsValues else { throw ServerError(ProtocolError.takesNoValues) }
     let query = RequestQuery(request)
     try query.checkGeneration(of: admitted.zone)
     guard let replica = try query.uuid("replica") else { throw RequestQuery.malformed("replica") }
-    context.notes.note("zone", admitted.zone.name)
     context.notes.note("replica", replica.wireText)
     let first = try query.count("first")
     guard let length = try query.number("length"),
@@ -61,9 +59,7 @@ struct ValueRoutes: Sendable {
   }
 
   private func get(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await gate.admit(
-      request.headers, from: context.address, zone: context.parameters.get("zone"), verb: .read
-    ).zone
+    let zone = try await gate.admit(request, context, .read).zone
     let query = RequestQuery(request)
     try query.checkGeneration(of: zone)
     let piece = try await storage.value(
@@ -77,9 +73,7 @@ struct ValueRoutes: Sendable {
 
   /// The values that the zone lacks.
   private func lost(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await gate.admit(
-      request.headers, from: context.address, zone: context.parameters.get("zone"), verb: .read
-    ).zone
+    let zone = try await gate.admit(request, context, .read).zone
     let query = RequestQuery(request)
     try query.checkGeneration(of: zone)
     let values = try await storage.lostValues(
