@@ -131,4 +131,96 @@ struct EarlyInsertTests {
     try context.save()
     #expect(try context.count(for: Item.fetchRequest()) == 1)
   }
+
+  private func addStore() throws {
+    try coordinator.addPersistentStore(type: .sqlite, at: folder.file("Shop.sqlite"), options: nil)
+  }
+
+  @Test(
+    "What goes before there is a store comes back with undo and redo, with one and without",
+    arguments: [true, false])
+  func takenBack(storeComesBefore: Bool) throws {
+    context.undoManager = UndoManager()
+    let (item, refreshed, order) = (
+      Item(context: context), Item(context: context), Order(context: context)
+    )
+    item.name = "Lamp"
+    item.order = order
+    refreshed.name = "Vase"
+    context.processPendingChanges()
+    context.delete(item)
+    context.processPendingChanges()
+    context.refresh(refreshed, mergeChanges: false)
+    if storeComesBefore { try addStore() }
+    context.undo()
+    #expect(context.insertedObjects == [refreshed, order])
+    context.undo()
+    #expect(context.insertedObjects == [item, refreshed, order])
+    context.undo()
+    #expect(!context.hasChanges)
+    context.redo()
+    #expect(context.insertedObjects == [item, refreshed, order])
+    #expect(item.order === order && order.items == [item])
+    if !storeComesBefore { try addStore() }
+    try context.save()
+    context.reset()
+    let names = try context.fetch(Item.fetchRequest()).map(\.name)
+    #expect(Set(names) == ["Lamp", "Vase"])
+    #expect(try context.fetch(NSFetchRequest<Order>(entityName: "Order")).first?.items.count == 1)
+  }
+
+  @Test("Objects of a context without a coordinator are of that which it gets, or of its parent's")
+  func carried() throws {
+    let entities = coordinator.managedObjectModel.entitiesByName
+    for isChild in [false, true] {
+      let lone = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+      let item = Item(entity: try #require(entities["Item"]), insertInto: lone)
+      let order = Order(entity: try #require(entities["Order"]), insertInto: lone)
+      item.name = "Lamp"
+      item.order = order
+      let id = item.objectID
+      if isChild {
+        lone.parent = context
+      } else {
+        try addStore()
+        lone.persistentStoreCoordinator = coordinator
+      }
+      #expect(lone.insertedObjects == [item, order] && item.managedObjectContext === lone)
+      #expect(item.order === order && order.items == [item] && lone.object(with: id) === item)
+      try lone.save()
+      if isChild { try context.save() }
+      #expect(!lone.hasChanges && !item.isInserted)
+    }
+    let saved = try context.fetch(Item.fetchRequest())
+    #expect(saved.count == 2 && saved.allSatisfy { $0.order?.items == [$0] })
+  }
+
+  @Test("An object that the coordinator's model does not have is an error of the next save")
+  func notCarried() throws {
+    let lone = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+    let item = Item(
+      entity: try #require(coordinator.managedObjectModel.entitiesByName["Item"]), insertInto: lone)
+    let cart = NSEntityDescription()
+    cart.name = "Cart"
+    cart.properties = [Shop.attribute("label", .stringAttributeType)]
+    let model = NSManagedObjectModel()
+    model.entities = [cart]
+    lone.persistentStoreCoordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try lone.persistentStoreCoordinator?.addPersistentStore(
+      type: .sqlite, at: folder.file("Carts.sqlite"), options: nil)
+    #expect(code { try lone.save() } != nil)
+    #expect(item.managedObjectContext == nil && !lone.hasChanges)
+  }
+
+  @Test("A child's fault has its values once a store has come")
+  func childFault() throws {
+    let child = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+    child.parent = context
+    let item = Item(context: child)
+    item.name = "Lamp"
+    try child.save()
+    child.refresh(item, mergeChanges: false)
+    try addStore()
+    #expect(item.isFault && item.name == "Lamp")
+  }
 }

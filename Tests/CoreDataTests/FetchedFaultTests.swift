@@ -18,10 +18,16 @@ struct FetchedFaultTests {
     (friends.inverseRelationship, friendOf.inverseRelationship) = (friendOf, friends)
     visitor.properties = [
       Shop.attribute("name", .stringAttributeType), Shop.attribute("age", .integer32AttributeType),
-      friends, friendOf,
+      Shop.attribute("note", .stringAttributeType), friends, friendOf,
     ]
+    visitor.attributesByName["note"]?.isTransient = true
+    // One without relationships.
+    let guest = NSEntityDescription()
+    guest.name = "Guest"
+    guest.managedObjectClassName = NSStringFromClass(Visitor.self)
+    guest.properties = [Shop.attribute("name", .stringAttributeType)]
     let model = NSManagedObjectModel()
-    model.entities = [visitor]
+    model.entities = [visitor, guest]
     container = NSPersistentContainer(name: "Visitors", managedObjectModel: model)
     container.persistentStoreDescriptions = [
       NSPersistentStoreDescription(url: folder.file("Visitors.sqlite"))
@@ -36,6 +42,8 @@ struct FetchedFaultTests {
       let bob = NSEntityDescription.insertNewObject(forEntityName: "Visitor", into: context)
       bob.setValue("Bob", forKey: "name")
       bob.setValue([ann] as Set, forKey: "friends")
+      NSEntityDescription.insertNewObject(forEntityName: "Guest", into: context)
+        .setValue("Gil", forKey: "name")
       try context.save()
     }
     request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
@@ -155,14 +163,84 @@ struct FetchedFaultTests {
       #expect(!bob.isFault && bob.told == ["fetch Bob"])
     }
   }
+
+  @Test("An object that fetches while it awakes is told once, and stays awake")
+  func nested() throws {
+    try work { context in
+      let visitors = try context.fetch(request)
+      var count = 0
+      visitors[0].whenAwake = { visitor in
+        count += 1
+        guard count < 5 else { return }
+        _ = try? context.fetch(request)
+        _ = visitor.name
+      }
+      _ = visitors[0].name
+      #expect(count == 1 && visitors[0].told == ["fetch Ann"] && !visitors[0].isFault)
+      #expect(visitors[1].isFault)
+    }
+  }
+
+  @Test("What lies in no row stays when changes are merged into a fault that a fetch gave")
+  func transient() throws {
+    try work { context in
+      let visitor = try #require(try context.fetch(request).first)
+      visitor.setPrimitiveValue("left", forKey: "note")
+      context.refresh(visitor, mergeChanges: true)
+      _ = try context.fetch(request)
+      #expect(visitor.isFault)
+      context.refresh(visitor, mergeChanges: true)
+      #expect(visitor.value(forKey: "note") as? String == "left")
+    }
+  }
+
+  @Test("Who is told that its values go was told before that it has them")
+  func paired() throws {
+    try work { context in
+      let guests = try context.fetch(NSFetchRequest<Visitor>(entityName: "Guest"))
+      context.delete(guests[0])
+      try context.save()
+      #expect(guests[0].told == ["fetch Gil", "fault"])
+
+      let visitors = try context.fetch(request)
+      let new = NSEntityDescription.insertNewObject(forEntityName: "Visitor", into: context)
+      new.mutableSetValue(forKey: "friends").add(visitors[0])
+      #expect(visitors[0].told == ["fetch Ann"] && visitors[0].hasChanges)
+      try context.save()
+      #expect(!visitors[0].isFault)
+      context.reset()
+      #expect(visitors[0].told == ["fetch Ann", "fault"] && visitors[1].told.isEmpty)
+    }
+  }
+
+  @Test("What a fetch prefetches and sorts stays a fault")
+  func prefetched() throws {
+    try work { context in
+      request.relationshipKeyPathsForPrefetching = ["friends"]
+      let visitors = try context.fetch(request)
+      #expect(visitors.allSatisfy(\.isFault) && visitors.allSatisfy(\.told.isEmpty))
+      let child = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+      child.parent = context
+      let below = try child.fetch(request)
+      #expect(below.allSatisfy(\.isFault) && below.allSatisfy(\.told.isEmpty))
+      request.relationshipKeyPathsForPrefetching = []
+      NSEntityDescription.insertNewObject(forEntityName: "Visitor", into: context)
+        .setValue("Zoe", forKey: "name")
+      #expect(try context.fetch(request).prefix(2).allSatisfy(\.isFault))
+      #expect(visitors[0].told.isEmpty)
+      #expect(visitors[0].name == "Ann" && visitors[0].told == ["fetch Ann"])
+    }
+  }
 }
 
 final class Visitor: NSManagedObject {
   var told: [String] = []
+  var whenAwake: ((Visitor) -> Void)?
   var name: String? { value(forKey: "name") as? String }
   override func awakeFromFetch() {
     super.awakeFromFetch()
     told.append("fetch \(primitiveValue(forKey: "name") as? String ?? "-")")
+    whenAwake?(self)
   }
   override func willTurnIntoFault() {
     super.willTurnIntoFault()

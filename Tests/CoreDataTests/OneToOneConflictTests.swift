@@ -10,7 +10,7 @@ struct OneToOneConflictTests {
 
   init() throws { try self.init(entity: "Person") }
 
-  private init(entity: String) throws {
+  private init(entity: String, rule: NSDeleteRule = .nullifyDeleteRule) throws {
     self.entity = entity
     folder = try TemporaryDirectory()
     let person = NSEntityDescription()
@@ -25,12 +25,14 @@ struct OneToOneConflictTests {
     let worker = NSEntityDescription()
     worker.name = "Worker"
     let pairs = [boss, aide]
-    for end in pairs { end.destinationEntity = worker }
+    for end in pairs { (end.destinationEntity, end.deleteRule) = (worker, rule) }
     person.properties = [
       Shop.attribute("name", .stringAttributeType), Shop.attribute("age", .integer32AttributeType),
       spouse,
     ]
-    worker.properties = [Shop.attribute("name", .stringAttributeType)] + pairs
+    let note = Shop.attribute("note", .stringAttributeType)
+    note.isTransient = true
+    worker.properties = [Shop.attribute("name", .stringAttributeType), note] + pairs
     let model = NSManagedObjectModel()
     model.entities = entity == "Person" ? [person] : [worker]
     container = NSPersistentContainer(name: "People", managedObjectModel: model)
@@ -166,5 +168,73 @@ struct OneToOneConflictTests {
       #expect(["", "a-b b-a"].contains(found), "\(policy)")
       #expect(try pairs("spouse", "spouse", in: two) == found)
     }
+  }
+
+  @Test("A marriage that was left for one that the policy gave up is there again")
+  func left() throws {
+    let (one, two, here, there) = try people()
+    here[1].setValue(here[3], forKey: "spouse")
+    try one.save()
+    two.refreshAllObjects()
+    for person in there { _ = person.value(forKey: "spouse") }
+    two.mergePolicy = NSMergePolicy(merge: .mergeByPropertyStoreTrumpMergePolicyType)
+    there[0].setValue(there[1], forKey: "spouse")
+    here[0].setValue(here[2], forKey: "spouse")
+    try one.save()
+    try two.save()
+    for place in [context(), two] {
+      #expect(try pairs("spouse", "spouse", in: place) == "a-c b-d c-a d-b")
+    }
+    #expect(!two.hasChanges)
+  }
+
+  @Test("A new object whose reference is cut was inserted, and keeps what lies in no row")
+  func cutNew() throws {
+    try OneToOneConflictTests(entity: "Worker").checkCutNew()
+  }
+
+  private func checkCutNew() throws {
+    let (one, two, here, there) = try people()
+    two.mergePolicy = NSMergePolicy(merge: .mergeByPropertyStoreTrumpMergePolicyType)
+    let new = NSEntityDescription.insertNewObject(forEntityName: entity, into: two)
+    new.setValue("e", forKey: "name")
+    new.setValue("left", forKey: "note")
+    there[0].setValue(new, forKey: "aide")
+    here[0].setValue(here[2], forKey: "aide")
+    try one.save()
+    nonisolated(unsafe) var updated: Set<NSManagedObject> = []
+    let observer = NotificationCenter.default.addObserver(
+      forName: .NSManagedObjectContextDidSave, object: two, queue: nil
+    ) { updated = $0.userInfo?[NSUpdatedObjectsKey] as? Set<NSManagedObject> ?? [] }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    try two.save()
+    #expect(!updated.contains(new) && new.value(forKey: "note") as? String == "left")
+    #expect(new.value(forKey: "boss") == nil && !two.hasChanges)
+    // Its row's version is the one that it knows.
+    new.setValue("f", forKey: "name")
+    two.mergePolicy = NSMergePolicy.error
+    try two.save()
+  }
+
+  @Test("A reference to who is gone stays where the delete rule says so")
+  func dangling() throws {
+    try OneToOneConflictTests(entity: "Worker", rule: .noActionDeleteRule).checkDangling()
+  }
+
+  private func checkDangling() throws {
+    let (one, two, here, there) = try people()
+    here[0].setValue(here[1], forKey: "aide")
+    try one.save()
+    two.refreshAllObjects()
+    for person in there { _ = person.value(forKey: "aide") }
+    two.mergePolicy = NSMergePolicy(merge: .mergeByPropertyObjectTrumpMergePolicyType)
+    one.delete(here[1])
+    here[0].setValue("x", forKey: "name")
+    try one.save()
+    there[0].setValue("y", forKey: "name")
+    try two.save()
+    let fresh = context()
+    let saved = fresh.object(with: there[0].objectID)
+    #expect(saved.value(forKey: "name") as? String == "y" && saved.value(forKey: "aide") != nil)
   }
 }

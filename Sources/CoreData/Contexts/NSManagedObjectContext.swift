@@ -141,23 +141,22 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   /// parent of that.
   var queue: ContextQueue? { ownBase.queue }
 
-  /// The coordinator of its stores, or of its parent's; nil before one was set. Another one makes the context forget its
-  /// objects.
+  /// The coordinator of its stores, or of its parent's; nil before one was set. The first one has the context's new objects;
+  /// another one makes the context forget its objects.
   open var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
     get { isPlaced ? base.persistentStoreCoordinator : nil }
     set {
       guard newValue !== persistentStoreCoordinator || parentContext != nil else { return }
       parentContext = nil
-      isPlaced = newValue != nil
       replaceBase(
         with: Self.base(
           newValue ?? PersistentStoreCoordinator(managedObjectModel: ManagedObjectModel()),
-          ownQueue))
+          ownQueue), isPlaced: newValue != nil)
     }
   }
 
-  /// The context that this one reads from and saves to; nil for one on a coordinator's stores. Another one makes the
-  /// context forget its objects.
+  /// The context that this one reads from and saves to; nil for one on a coordinator's stores. A context
+  /// that was nowhere keeps its new objects; another parent makes the context forget its objects.
   open var parent: NSManagedObjectContext? {
     get { parentContext }
     set {
@@ -166,8 +165,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
         return
       }
       parentContext = newValue
-      isPlaced = true
-      replaceBase(with: Self.base(parent: newValue.base, ownQueue))
+      replaceBase(with: Self.base(parent: newValue.base, ownQueue), isPlaced: true)
     }
   }
 
@@ -178,10 +176,12 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
       base.persistentStoreCoordinator.managedObjectModel.entities.isEmpty
     else { return }
     replaceBase(
-      with: Self.base(PersistentStoreCoordinator(managedObjectModel: model), ownQueue))
+      with: Self.base(PersistentStoreCoordinator(managedObjectModel: model), ownQueue),
+      isPlaced: false)
   }
 
-  private func replaceBase(with new: ManagedObjectContext) {
+  private func replaceBase(with new: ManagedObjectContext, isPlaced willBePlaced: Bool) {
+    let old = base
     new.name = base.name
     new.transactionAuthor = base.transactionAuthor
     new.undoManager = base.undoManager
@@ -192,6 +192,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     base.errorForm = nil
     ownBase = new
     represent()
+    if !isPlaced { new.takeNewObjects(of: old) }
+    isPlaced = willBePlaced
   }
 
   // MARK: Settings

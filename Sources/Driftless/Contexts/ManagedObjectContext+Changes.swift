@@ -155,6 +155,7 @@ extension ManagedObjectContext {
   private func prepareForDeletion(_ object: ManagedObject) -> Bool {
     guard !object.state.contains(.preparing) else { return false }
     object.state.beginPreparing()
+    if object.state.contains(.asleep) { object.fire() }
     object.prepareForDeletion()
     object.state.endPreparing()
     return object.isIn(self) && !object.isDeleted
@@ -286,7 +287,7 @@ extension ManagedObjectContext {
 
   /// Lets go of objects for good, with their values: each is told before any of them leaves, and after all have left.
   func dismiss(_ objects: [ManagedObject]) {
-    let told = objects.filter { !$0.isFault }
+    let told = objects.filter { !$0.needsWaking }
     let before = saving.beginDismissing()
     for object in told where object.isIn(self) {
       // What it does with itself now counts no more.
@@ -349,11 +350,7 @@ extension ManagedObjectContext {
   func takeAnew(_ object: ManagedObject, mergeChanges: Bool) throws -> Bool {
     object.state.tryReadingAgain()
     guard mergeChanges, object.hasChanges else {
-      guard !object.isFault || object.hasChanges else {
-        if object.state.contains(.asleep) {
-          object.turnIntoFault()
-          return true
-        }
+      guard !object.lacksValues || object.hasChanges else {
         // What was read of its relationships is forgotten all the same.
         object.forgetStoredCollections()
         for state in object.collections { state?.letGo() }

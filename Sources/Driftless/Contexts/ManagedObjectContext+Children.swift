@@ -80,8 +80,7 @@ extension ManagedObjectContext {
         guard let object = object(under: above), object.shape === above.shape else { return nil }
         if request.includesPropertyValues, !above.lacksValues, object.lacksValues {
           object.takeBeneathChanges(of: above)
-          object.state.takeValues()
-          object.state.beginAwakening()
+          object.state.takeRow()
         } else if request.shouldRefreshRefetchedObjects, !object.lacksValues {
           object.forgetStoredCollections()
           object.takeBeneathChanges(of: above)

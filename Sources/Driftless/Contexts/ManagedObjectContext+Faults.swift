@@ -36,6 +36,8 @@ extension ManagedObjectContext: ObjectSource {
   /// none.
   func takeValuesBeneath(_ object: ManagedObject) throws -> Bool {
     if let parent {
+      // The parent looks which stores there are, and this context has to know of the same ones.
+      updatePlans()
       return try ask(parent) { parent in
         guard let above = try parent.readable(object), above.shape === object.shape else {
           return false

@@ -166,7 +166,7 @@ extension ManagedObjectContext {
     _ objects: [Object], by request: FetchRequest<Result>
   ) throws -> [Object] {
     var objects = objects
-    try objects.sort { try request.sort.areInIncreasingOrder($0, $1) }
+    try graph.peeking { try objects.sort { try request.sort.areInIncreasingOrder($0, $1) } }
     objects.removeFirst(min(request.offset, objects.count))
     return request.limit > 0 ? Array(objects.prefix(request.limit)) : objects
   }
@@ -328,7 +328,7 @@ extension ManagedObjectContext {
       let predicate = predicate(of: request, in: try plan(of: object.shape))
       if try predicate?.matches(object) ?? true { objects.append(object) }
     }
-    try objects.sort { try request.sort.areInIncreasingOrder($0, $1) }
+    try graph.peeking { try objects.sort { try request.sort.areInIncreasingOrder($0, $1) } }
     objects = Array(objects.dropFirst(request.offset))
     return request.limit > 0 ? Array(objects.prefix(request.limit)) : objects
   }

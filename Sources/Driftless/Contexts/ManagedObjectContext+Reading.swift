@@ -38,8 +38,7 @@ extension ManagedObjectContext {
           object = graph.register(current, key: key.key, state: .fault, as: type, in: registry)
           objects.append(object)
         }
-        object.state.takeValues()
-        object.state.beginAwakening()
+        object.state.takeRow()
         do {
           try row.decode(into: object.values, object.shape.slotCount, of: current.entity)
         } catch let error as StoreError where error.code == .lostFile {
@@ -55,7 +54,7 @@ extension ManagedObjectContext {
       try self.read(plan, read)
     } catch {
       // An object that was not read whole is a fault again.
-      for object in objects where object.state.contains(.awakening) {
+      for object in objects where object.state.contains(.untold) {
         object.state.endAwakening()
         object.turnIntoFault()
       }
@@ -68,10 +67,12 @@ extension ManagedObjectContext {
   /// Objects that took values are told so, or sleep until one is asked for.
   func awaken(_ objects: [ManagedObject], asFaults: Bool) {
     objects.walk { object in
-      guard object.state.contains(.awakening) else {
+      // One whose own method is running, and that fetches itself in it, is awake.
+      guard object.state.contains(.untold) else {
         if !asFaults, object.state.contains(.asleep) { object.fire() }
         return
       }
+      object.state.endReading()
       if asFaults, !object.hasChanges {
         object.state.endAwakening()
         object.state.fallAsleep()

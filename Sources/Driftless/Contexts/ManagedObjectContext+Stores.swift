@@ -40,8 +40,8 @@ extension ManagedObjectContext {
     let objects = graph.keys.objects.filter { $0.shape.planIndex == waiting.index }
     guard !objects.isEmpty else { return }
     for object in objects {
-      let found = stores.plans.lazy.compactMap { $0.shape(named: object.entity.name) }.first
-      guard let shape = found, shape.hasSlots(of: object.shape) else { continue }
+      let shape = presentShape(for: object.shape)
+      guard shape !== object.shape else { continue }
       let old = object.objectKey
       object.shape = shape
       if undoManager != nil, object.objectKey != old {
@@ -53,6 +53,14 @@ extension ManagedObjectContext {
       object.rename { key in graph.keys.object(temporary: key.key)?.objectKey ?? key }
       checkEnds(of: object)
     }
+  }
+
+  /// What an object of the shape is now: one that was made before there was a store is in the first that has its entity.
+  func presentShape(for shape: ObjectShape) -> ObjectShape {
+    guard persistentStoreCoordinator.shapesWithoutStore?.index == shape.planIndex,
+      let found = stores.plans.lazy.compactMap({ $0.shape(named: shape.entity.name) }).first
+    else { return shape }
+    return found.hasSlots(of: shape) ? found : shape
   }
 
   /// Related objects may have come to several stores, of which the next save says that.
@@ -90,13 +98,14 @@ extension ManagedObjectContext {
     return stores.plans
   }
 
-  /// What new objects are before there is a store; empty where there is one.
+  /// What new objects are before there is a store; empty where there is one, which may just have come: whoever asked
+  /// the stores before asks them again.
   private func waitingShapes() throws(ObjectError) -> [ObjectShape] {
     guard stores.plans.isEmpty else { return [] }
     do {
       let shapes = try persistentStoreCoordinator.makeShapesWithoutStore().all
       updatePlans()
-      return shapes
+      return stores.plans.isEmpty ? shapes : []
     } catch {
       throw ObjectError(
         .noStore, "The coordinator has no store, and its model cannot be used: \(error)",
@@ -115,7 +124,11 @@ extension ManagedObjectContext {
   func plan(of shape: ObjectShape) throws(ObjectError) -> ObjectPlan {
     if let plan = stores.plan(at: shape.planIndex) { return plan }
     _ = try plans()
-    throw ObjectError(
+    throw lostStore(of: shape)
+  }
+
+  func lostStore(of shape: ObjectShape) -> ObjectError {
+    ObjectError(
       .noStore, "The store of this \(shape.entity.name) was removed from the coordinator",
       suggestion: "Let go of the object, or add the store again and fetch.")
   }
@@ -127,8 +140,10 @@ extension ManagedObjectContext {
 
   /// The entity in the first store that has it.
   func shape(named name: String) throws(ObjectError) -> ObjectShape {
-    for plan in try plansForObjects() { if let shape = plan.shape(named: name) { return shape } }
-    if let shape = try waitingShapes().first(where: { $0.entity.name == name }) { return shape }
+    _ = try plansForObjects()
+    let waiting = try waitingShapes()
+    for plan in stores.plans { if let shape = plan.shape(named: name) { return shape } }
+    if let shape = waiting.first(where: { $0.entity.name == name }) { return shape }
     let model = persistentStoreCoordinator.managedObjectModel
     if model.entitiesByName[name] != nil {
       throw ObjectError(
@@ -145,7 +160,9 @@ extension ManagedObjectContext {
     updatePlans()
     if let shape = stores.shape(for: type) { return shape }
     var seen: Set<String> = []
-    let shapes = try (plansForObjects().flatMap(\.shapes) + waitingShapes())
+    _ = try plansForObjects()
+    let waiting = try waitingShapes()
+    let shapes = (stores.plans.flatMap(\.shapes) + waiting)
       .filter { seen.insert($0.entity.name).inserted }
     var all = shapes.filter { ObjectClasses.represents(type, $0.entity) }
     let exact = all.filter { ObjectClasses.isWholeName(of: type, $0.entity) }

@@ -99,23 +99,34 @@ extension ManagedObjectContext {
 
   /// Takes an object back that is in no context any more: it is new again, under its old identity if it was saved.
   private func rejoin(_ object: ManagedObject, identity given: UUID?) throws {
+    updatePlans()
     let (old, index) = (object.objectKey, object.shape.planIndex)
-    let plan = try plan(of: object.shape)
-    let identity = try old.key > 0 ? read(plan) { try $0.identity(of: old) } : given
+    let identity =
+      try old.key > 0 ? read(plan(of: object.shape)) { try $0.identity(of: old) } : given
+    // It may have been made, and gone, before there was a store.
+    let shape = presentShape(for: object.shape)
+    guard graph.shapes(at: shape.planIndex) != nil else { throw lostStore(of: shape) }
     if graph.keys.isVacant(old.key) {
-      object.join(graph, key: old.key)
+      object.join(graph, key: old.key, as: shape)
       graph.keys.fillVacancy(object)
     } else {
-      object.join(graph, key: graph.keys.nextTemporaryKey)
+      object.join(graph, key: graph.keys.nextTemporaryKey, as: shape)
       graph.keys.addNew(object)
-      graph.keys.noteRenamed(old, object.objectKey, in: index)
       if old.key < 0, hasChildren {
-        tellChildren([old.key: PlacedKey(plan: index, key: object.objectKey)])
+        tellChildren([old.key: PlacedKey(plan: shape.planIndex, key: object.objectKey)])
+      }
+    }
+    if object.objectKey != old {
+      for plan in Set([index, shape.planIndex]) {
+        graph.keys.noteRenamed(old, object.objectKey, in: plan)
       }
     }
     if let identity { graph.keys.give(identity, to: object.key) }
     // What it refers to may have got other keys while it was away; it may refer to itself.
-    object.rename { graph.keys.newest($0, in: index) }
+    object.rename { key in
+      let newest = graph.keys.newest(key, in: index)
+      return newest.key < 0 ? graph.keys.object(temporary: newest.key)?.objectKey ?? newest : newest
+    }
     graph.ledger.list(object)
     object.noteClaims()
   }

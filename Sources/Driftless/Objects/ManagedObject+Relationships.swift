@@ -138,6 +138,7 @@ extension ManagedObject {
   final func link(_ object: ManagedObject, at slot: Int) {
     guard let relation = shape.relations[slot] else { return }
     if relation.isToMany {
+      if state.contains(.asleep) { fire() }
       if let undo = graph?.undoManager {
         undo.registerUndo(withTarget: self) { $0.undoLink(object, at: slot) }
       }
@@ -165,6 +166,7 @@ extension ManagedObject {
   final func unlink(_ object: ManagedObject, at slot: Int) {
     guard let relation = shape.relations[slot] else { return }
     if relation.isToMany {
+      if state.contains(.asleep) { fire() }
       if let undo = graph?.undoManager, undo.isUndoRegistrationEnabled {
         let other = relation.isOrdered ? neighbour(before: object, at: slot) : nil
         undo.registerUndo(withTarget: self) { $0.undoUnlink(object, after: other, at: slot) }

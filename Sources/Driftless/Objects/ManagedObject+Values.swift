@@ -52,7 +52,7 @@ extension ManagedObject {
   final func whileAwakening(_ body: () -> Void) {
     let isNested = state.contains(.awakening)
     state.beginAwakening()
-    body()
+    if let graph, graph.isPeeking { graph.peeking(false, body) } else { body() }
     if !isNested { state.endAwakening() }
   }
 
@@ -98,6 +98,7 @@ extension ManagedObject {
 
   /// Somebody asks for what a fetch has read.
   private final func wake() {
+    if graph?.isPeeking == true { return }
     state.wake()
     whileAwakening { awakeFromFetch() }
   }
@@ -181,6 +182,13 @@ extension ManagedObject {
     if observers != nil { tellObservers(slot) }
     values[slot] = committed[slot]
     changed.remove(slot)
+  }
+
+  /// The row refers to nothing any more at a slot.
+  final func loseReference(at slot: Int, version: Int64) {
+    if observers != nil { tellObservers(slot) }
+    values[slot] = .null
+    self.version = version
   }
 
   final func dropCommitted() {

@@ -59,6 +59,8 @@ final class ObjectGraph {
   var holdsMembers = false
   /// Whether objects that a fetch gives are faults towards the application until one of their values is asked for.
   var givesFaults = false
+  /// Whether values are read for the context's own work, such as sorting: what sleeps sleeps on.
+  private(set) var isPeeking = false
   /// All objects, while the context holds on to them; else nil.
   var retained: Set<ManagedObject>?
   /// What new objects are born with, whatever else they are.
@@ -231,6 +233,16 @@ final class ObjectGraph {
       keys.remove(departure)
       departure.end()
     }
+  }
+
+  // MARK: Reading
+
+  /// Reads values for the context's own work, or, for false, for a method of an object in the midst of it.
+  func peeking<Result>(_ isPeeking: Bool = true, _ body: () throws -> Result) rethrows -> Result {
+    let before = self.isPeeking
+    self.isPeeking = isPeeking
+    defer { self.isPeeking = before }
+    return try body()
   }
 
   // MARK: Changes

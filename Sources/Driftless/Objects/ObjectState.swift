@@ -39,6 +39,8 @@ struct ObjectState {
     static let cascaded = Flag(rawValue: 131_072)
     /// It has its values, and is a fault towards the application until one of them is asked for.
     static let asleep = Flag(rawValue: 262_144)
+    /// It took a row in the read that goes on, and is still to be told, or to sleep.
+    static let untold = Flag(rawValue: 524_288)
   }
 
   private var flags: Flag
@@ -83,7 +85,7 @@ struct ObjectState {
   /// Its values are gone, and are read at the next access.
   mutating func dropValues() {
     assert(!contains(.inserted), "the values of a new object are nowhere else")
-    flags.subtract([.missing, .unreadable, .asleep])
+    flags.subtract([.missing, .unreadable, .asleep, .untold])
     flags.insert(.fault)
   }
 
@@ -99,6 +101,17 @@ struct ObjectState {
   /// Its row is tried again at the next access.
   @inline(__always)
   mutating func tryReadingAgain() { flags.remove(.unreadable) }
+
+  /// It has the values of a row, and what is set until it was told of them is no change.
+  @inline(__always)
+  mutating func takeRow() {
+    takeValues()
+    flags.formUnion([.awakening, .untold])
+  }
+
+  /// It is told now, or sleeps.
+  @inline(__always)
+  mutating func endReading() { flags.remove(.untold) }
 
   /// What is set from now on is no change.
   @inline(__always)

@@ -12,10 +12,13 @@ extension ManagedObjectContext {
         try parent.prefetch(paths, of: objects.compactMap { try parent.readable($0) })
       }
     }
-    for path in paths {
-      var level = objects
-      for name in path.split(separator: ".") {
-        level = try prefetch(String(name), of: level)
+    // What a fetch reads along is a fault towards the application as what it gives is.
+    try graph.peeking {
+      for path in paths {
+        var level = objects
+        for name in path.split(separator: ".") {
+          level = try prefetch(String(name), of: level)
+        }
       }
     }
   }
@@ -79,7 +82,7 @@ extension ManagedObjectContext {
     return relation
   }
 
-  /// Reads the rows of those objects that are faults.
+  /// Reads the rows of those objects that are faults. Towards the application they may still be.
   func readFaults(_ objects: [ManagedObject]) throws {
     if let parent {
       let faults = objects.filter(\.lacksValues)
@@ -92,7 +95,12 @@ extension ManagedObjectContext {
         withExtendedLifetime(above) {}
       }
       for (object, isThere) in zip(faults, isThere) where object.lacksValues {
-        end(object, isThere)
+        if isThere, graph.givesFaults, !object.hasChanges {
+          object.state.takeValues()
+          object.state.fallAsleep()
+        } else {
+          end(object, isThere)
+        }
       }
       return
     }
@@ -114,7 +122,8 @@ extension ManagedObjectContext {
         part.map { .constant(.reference(ObjectKey(entity: rootShape.number, key: $0))) })
       let query = try QueryCompiler(schema: plan.schema).compile(
         entity: root, predicate: .comparison(FetchComparison(.keyPath([]), .in, list)))
-      _ = try readObjects(StoreQuery(plan: plan, shape: rootShape, query: query))
+      _ = try readObjects(
+        StoreQuery(plan: plan, shape: rootShape, query: query), asFaults: graph.givesFaults)
     }
   }
 }

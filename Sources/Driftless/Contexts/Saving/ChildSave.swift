@@ -192,8 +192,10 @@ extension ManagedObjectContext {
   /// A new object that a child made; it awoke there.
   fileprivate func insert(fromChild object: ManagedObject) -> ManagedObject {
     updatePlans()
-    if object.key > 0, let fault = graph.registered(object.objectKey, in: object.shape.planIndex) {
-      if fault.shape === object.shape {
+    // A store may have come that the child does not know of yet.
+    let shape = presentShape(for: object.shape)
+    if object.key > 0, let fault = graph.registered(object.objectKey, in: shape.planIndex) {
+      if fault.shape === shape {
         // Somebody asked for the object by its permanent ID before there was anything of it here.
         fault.becomeNew()
         takeIn(fault, identity: nil)
@@ -205,7 +207,7 @@ extension ManagedObjectContext {
     }
     let key = object.key > 0 ? object.key : graph.keys.nextTemporaryKey
     let own = type(of: object).init(
-      ObjectBirth(shape: object.shape, graph: graph, key: key, state: .new))
+      ObjectBirth(shape: shape, graph: graph, key: key, state: .new))
     takeIn(own, identity: nil)
     return own
   }

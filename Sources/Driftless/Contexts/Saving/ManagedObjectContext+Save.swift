@@ -344,6 +344,7 @@ extension ManagedObjectContext {
       object.commit(key: object.key, version: writer.versions[place]) { writer.newKey($0) }
       place += 1
     }
+    for cut in writer.cuts { cut.object.loseReference(at: cut.slot, version: cut.version) }
     for resolution in writer.resolutions { apply(resolution) }
     writer.derived.show(in: graph, of: writer.plan)
     writer.refreshFormerHolders()

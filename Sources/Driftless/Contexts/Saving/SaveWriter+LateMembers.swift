@@ -94,13 +94,22 @@ extension SaveWriter {
   mutating func noteFreed(
     _ key: ObjectKey, _ relation: Relation, _ transaction: WriteTransaction
   ) throws {
+    try requireOptional(relation, of: key)
+    try showRow(of: key, transaction)
+  }
+
+  /// What is required cannot be lost.
+  func requireOptional(_ relation: Relation, of key: ObjectKey) throws {
+    guard !relation.description.isOptional, let id = plan.objectID(key) else { return }
+    let error = ValidationError(
+      code: ValidationError.missingMandatoryProperty, property: relation.description,
+      message: "is required, and what it refers to is deleted")
+    try ValidationFailure.check([ValidationFailure.Item(objectID: id, error: error)])
+  }
+
+  /// An object becomes what its row is, whatever was written of it before.
+  mutating func showRow(of key: ObjectKey, _ transaction: WriteTransaction) throws {
     guard let row = try transaction.ownRow(key) else { return }
-    if !relation.description.isOptional, let id = plan.objectID(key) {
-      let error = ValidationError(
-        code: ValidationError.missingMandatoryProperty, property: relation.description,
-        message: "is required, and what it refers to is deleted")
-      try ValidationFailure.check([ValidationFailure.Item(objectID: id, error: error)])
-    }
     guard let object = context.graph.registered(key, in: plan.index), !object.lacksValues else {
       return freed.append(key)
     }

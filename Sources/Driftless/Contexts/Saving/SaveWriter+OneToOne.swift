@@ -17,7 +17,7 @@ extension SaveWriter {
         for reference in try references(by: relation, of: shape, transaction) {
           if let end = try answer(to: reference, relation, transaction) {
             show(end, relation.inverseSlot)
-          } else {
+          } else if try !mayDangle(reference, relation, transaction) {
             try cut(reference.owner, relation, transaction)
           }
         }
@@ -66,6 +66,16 @@ extension SaveWriter {
     return answer.key == reference.owner.key ? row : nil
   }
 
+  /// Whether the end is gone, and the delete rule leaves references to it as they are.
+  private func mayDangle(
+    _ reference: Reference, _ relation: Relation, _ transaction: WriteTransaction
+  ) throws -> Bool {
+    guard relation.description.inverseRelationship?.deleteRule == .noAction,
+      let number = plan.shape(named: relation.destination.rootEntity.name)?.number
+    else { return false }
+    return try transaction.concreteKey(root: ObjectKey(entity: number, key: reference.end)) == nil
+  }
+
   /// An end that this save does not write may have got its reference by another one: the context shows it as the policy decided.
   private mutating func show(_ row: ReadTransaction.Row, _ slot: Int) {
     guard let end = context.graph.registered(row.key, in: plan.index), !end.lacksValues,
@@ -78,16 +88,43 @@ extension SaveWriter {
   private mutating func cut(
     _ owner: ObjectKey, _ relation: Relation, _ transaction: WriteTransaction
   ) throws {
-    let empty = [PropertyValue](repeating: .null, count: relation.slot + 1)
-    try transaction.update(
-      owner, PropertyMask([relation.slot]), values: empty, expectedVersion: nil)
+    if let former = try formerPartner(of: owner, relation, transaction) {
+      try write(.reference(former), to: owner, at: relation.slot, transaction)
+      try write(.reference(owner), to: former, at: relation.inverseSlot, transaction)
+      for end in [owner, former] { try showRow(of: end, transaction) }
+      return
+    }
+    try write(.null, to: owner, at: relation.slot, transaction)
+    try requireOptional(relation, of: owner)
     if let new = inserted.first(where: { newKey($0.objectKey) == owner }),
       let row = try transaction.ownRow(owner)
     {
-      resolutions.append(.init(object: new, values: row.values, version: row.version))
+      cuts.append(Cut(object: new, slot: relation.slot, version: row.version))
     } else {
-      try noteFreed(owner, relation, transaction)
+      try showRow(of: owner, transaction)
     }
+  }
+
+  /// The one that an owner had before this save gave it an end that does not answer, where that has nobody either since.
+  private func formerPartner(
+    of owner: ObjectKey, _ relation: Relation, _ transaction: WriteTransaction
+  ) throws -> ObjectKey? {
+    guard let object = context.graph.registered(owner, in: plan.index),
+      [nil, .mergeByPropertyStoreTrump].contains(decided[object.objectID]),
+      case .reference(let former)? = object.committed?[relation.slot], former.key != owner.key,
+      let partner = context.graph.registered(former, in: plan.index), !partner.isDeleted,
+      case .reference(let back)? = partner.committed?[relation.inverseSlot], back.key == owner.key,
+      let row = try transaction.ownRow(partner.objectKey), row.values[relation.inverseSlot].isNull
+    else { return nil }
+    return partner.objectKey
+  }
+
+  private func write(
+    _ value: PropertyValue, to key: ObjectKey, at slot: Int, _ transaction: WriteTransaction
+  ) throws {
+    var values = [PropertyValue](repeating: .null, count: slot + 1)
+    values[slot] = value
+    try transaction.update(key, PropertyMask([slot]), values: values, expectedVersion: nil)
   }
 }
 

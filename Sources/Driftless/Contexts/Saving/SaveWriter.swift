@@ -11,6 +11,14 @@ struct SaveWriter {
     var isTheirs = false
   }
 
+  /// A reference that a new object lost.
+  struct Cut {
+    let object: ManagedObject
+    let slot: Int
+    /// What its row has now.
+    let version: Int64
+  }
+
   let context: ManagedObjectContext
   let plan: ObjectPlan
   /// Those that wrote to other stores before, in the same save.
@@ -24,6 +32,8 @@ struct SaveWriter {
   /// What the store worked out of what this save wrote.
   private(set) var derived = DerivedValues()
   var resolutions: [Resolution] = []
+  /// References of new objects that the policy's decisions left without an answer.
+  var cuts: [Cut] = []
   /// Objects of the context that others had deleted, and that were inserted again.
   var revived: [ManagedObject] = []
   /// Objects that this save took members from by adding these elsewhere, without having changed them here.
