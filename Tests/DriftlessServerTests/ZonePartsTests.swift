@@ -103,6 +103,24 @@ struct ZonePartsTests {
     #expect(try await world.zone.refusal(staging: Data(former))?.code == .notStaged)
   }
 
+  @Test(
+    "A push that comes again late leaves the parts of a later one where they are", arguments: kinds)
+  func lateRepeat(kind: TestedZone.Kind) async throws {
+    var world = try await ZoneWorld(kind)
+    let former = try Self.parts(&world.b)
+    for part in former.dropLast() { _ = try await world.zone.stage(part) }
+    let reply = try await world.zone.push(former[2])
+    world.b.cursor = reply.mark
+    let parts = try Self.parts(&world.b)
+    for part in parts.dropLast() { _ = try await world.zone.stage(part) }
+    #expect(try await world.zone.push(former[2]).mark == reply.mark)
+    _ = try await world.zone.push(parts[2])
+    #expect(try await world.zone.entries(after: reply.mark).map(\.frame) == parts)
+    // They went with the push.
+    let later = try Self.parts(&world.b)[0].prefix(ChangeSetHeader.size)
+    #expect(try await world.zone.refusal(staging: Data(later))?.code == .notStaged)
+  }
+
   @Test("Without a part, or with another's, nothing comes into the log", arguments: kinds)
   func missing(kind: TestedZone.Kind) async throws {
     var world = try await ZoneWorld(kind)

@@ -136,6 +136,26 @@ struct KeylessTests {
     #expect(try told || world[0].value(id, "stock") == .integer(7))
   }
 
+  @Test("What waited for its key while others deleted its object is in the journal")
+  func deletedMeanwhile() async throws {
+    var world = try await SealedWorld()
+    let ring = KeyRing()
+    try await world.add(ring)
+    try await world.add(nil)
+    let id = try world[1].insert("Item", ["title": .string("which must not be lost")])
+    try await world[1].sync()
+    try await world[0].sync()
+    try #require(try world[0].value(id, "title") == .null)
+    world.world.clock.advance()
+    try world[0].delete(id)
+    _ = try await world[1].giving(ring).sync()
+    try await world[0].sync()
+    let entry = try #require(try world[0].conflicts.first { $0.property == "title" })
+    #expect(entry.remote?.contains("which must not be lost") == true)
+    try await world.world.syncAll()
+    #expect(try !world[0].exists(id) && !world[1].exists(id))
+  }
+
   @Test("What is brought back without the key waits for it, and says no null meanwhile")
   func broughtBack() async throws {
     var world = try await SealedWorld()

@@ -67,7 +67,6 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasGivenIdentities = true
       $0.hasZoneRenewals = true
     },
-    make("lost and found keys") { $0.hasLostKeys = true },
     make("migrations") { $0.hasMigrations = true },
     make("migrations of restored stores") {
       $0.hasMigrations = true
@@ -373,6 +372,7 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasRenames = true
       $0.renamesTwice = true
     },
+    make("lost and found keys") { $0.hasLostKeys = true },
     make("clones and restored stores in renewed zones") {
       $0.server = .sqlite
       $0.hasClones = true

@@ -13,15 +13,17 @@ final class Stage {
   let server: SimulatedServer
   private(set) var hosts: [Host] = []
   private let model: ManagedObjectModel
+  private var options = Host.options()
 
   init(
     _ kind: Scenario.Server = .sqlite, hosts count: Int = 3,
-    model: ManagedObjectModel = Stage.model()
+    model: ManagedObjectModel = Stage.model(), partObjectsMax: Int = .max
   ) async throws {
     folder = try TemporaryDirectory(in: Simulation.folder)
     server = try SimulatedServer(kind, clock: clock, folder: folder.file("server"))
     try model.freeze()
     self.model = model
+    options.partObjectsMax = partObjectsMax
     for _ in 0..<count { try await addHost() }
   }
 
@@ -91,7 +93,8 @@ final class Stage {
     let number = hosts.count
     let host = try Host(
       number: number, name: "r\(number)", file: folder.file("r\(number).sqlite"),
-      model: model ?? self.model, version: 0, server: server, world: clock, skew: 0)
+      model: model ?? self.model, version: 0, server: server, world: clock, skew: 0,
+      options: options)
     try await host.enroll(server)
     hosts.append(host)
     return host

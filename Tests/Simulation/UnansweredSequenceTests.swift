@@ -95,6 +95,29 @@ struct UnansweredSequenceTests {
     #expect(stage.value(2, item, "stock") == "9")
   }
 
+  @Test(
+    "A push in parts goes on, however often a former one of the same replica comes again",
+    arguments: [Scenario.Server.memory, .sqlite])
+  func formerPushComesAgain(server: Scenario.Server) async throws {
+    let stage = try await Stage(server, hosts: 2, partObjectsMax: 2)
+    func saveFour() throws {
+      try stage.save(0) { context in
+        for box in 0..<4 {
+          try context.insert(entityNamed: "Box").setValue("\(box)", forKey: "name")
+        }
+      }
+    }
+    for _ in 0..<4 {
+      try saveFour()
+      try await stage.settle()
+    }
+    stage.hosts[0].network.faults.lateRepeats = 100
+    try saveFour()
+    try await stage.sync(0)
+    try await stage.settle()
+    #expect(stage.hosts[1].image.things.count == 20)
+  }
+
   /// A host sends what it has, and hears no answer.
   private func pushUnanswered(_ stage: Stage, _ number: Int) async throws {
     stage.hosts[number].network.isDeaf = true

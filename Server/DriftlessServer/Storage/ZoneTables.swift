@@ -31,8 +31,9 @@ protocol ZoneTables {
   /// A part of a push that is kept beside the log; nil when it is not there.
   func staged(_ part: UInt16, of push: Push) throws -> Data?
 
-  /// Lets go of all parts of a replica's pushes.
-  func dropStaged(of replica: UUID) throws
+  /// Lets go of the parts of a replica's pushes up to one that the log has. Those of a later one stay: what the log has may
+  /// come again while that is under way.
+  func dropStaged(of replica: UUID, through number: UInt64) throws
 
   /// A part of a push comes next, with the numbers of what it names: what is held in memory of those before it may be written
   /// now, and what the rules will ask for may be read at once.

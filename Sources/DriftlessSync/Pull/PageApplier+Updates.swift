@@ -93,7 +93,7 @@ extension PageApplier {
       var value = ZoneStates.Value(side: side, isFromInsert: isInsert)
       if let object, isSettled || mayBeKnown, before?.isKnown ?? true {
         value.isKnown =
-          try isSettled || side.time <= lastKnown(reader.property, of: key, object)
+          try isSettled || wasKnown(reader, row: row, at: side.time, of: key, object)
       }
       switch reader.property.kind {
       case .elements:
@@ -153,6 +153,20 @@ extension PageApplier {
       value.side.value = column.value(at: row)
       try zone.set(value, of: key, name)
     }
+  }
+
+  /// Whether whoever deleted an object here knew what is offered of a property.
+  ///
+  /// What had to wait for a key when all else of its save was sent comes later with the same time: of that the object had
+  /// nothing here.
+  private func wasKnown(
+    _ reader: PropertyReader, row: Int, at time: HybridTime, of key: ObjectKey,
+    _ object: PendingObject
+  ) throws -> Bool {
+    let property = reader.property
+    let last = try lastKnown(property, of: key, object)
+    guard time == last, property.isSealed, !reader.value(row).isNull else { return time <= last }
+    return try transaction.grave(of: key)?[property.slot].isNull != true
   }
 
   /// Up to when whoever deleted an object here knew the edits of a property: up to the last one that history has. Where

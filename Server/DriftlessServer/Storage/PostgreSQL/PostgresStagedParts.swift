@@ -108,12 +108,23 @@
         """, zoneID, replica, number, .integer(Int64(part.frame.count)), .blob(hash))
     }
 
-    static func drop(of replica: UUID, zone: Int64, on connection: PostgresConnection) throws {
+    /// Lets go of the parts of a replica's pushes up to a number.
+    static func drop(
+      of replica: UUID, through number: UInt64, zone: Int64, on connection: PostgresConnection
+    ) throws {
+      let zone = PostgresValue.integer(zone)
+      let replica = PostgresValue.uuid(replica)
       // As they are kept: who stages at this moment waits, or is waited for.
-      for table in ["staging", "staged"] {
-        try connection.run(
-          "DELETE FROM \(table) WHERE zone = $1 AND replica = $2", .integer(zone), .uuid(replica))
-      }
+      try connection.run(
+        "SELECT 1 FROM staging WHERE zone = $1 AND replica = $2 FOR UPDATE", zone, replica)
+      try connection.run(
+        "DELETE FROM staged WHERE zone = $1 AND replica = $2 AND number <= $3", zone, replica,
+        .integer(Int64(clamping: number)))
+      try connection.run(
+        """
+        DELETE FROM staging WHERE zone = $1 AND replica = $2
+          AND NOT EXISTS (SELECT 1 FROM staged WHERE zone = $1 AND replica = $2)
+        """, zone, replica)
     }
 
     private static let forgotten = """
@@ -203,9 +214,9 @@
       try PostgresStagedParts.frame(part, of: push, zone: zone.id, on: connection)
     }
 
-    func dropStaged(of replica: UUID) throws {
+    func dropStaged(of replica: UUID, through number: UInt64) throws {
       guard hasStaged else { return }
-      try PostgresStagedParts.drop(of: replica, zone: zone.id, on: connection)
+      try PostgresStagedParts.drop(of: replica, through: number, zone: zone.id, on: connection)
     }
   }
 

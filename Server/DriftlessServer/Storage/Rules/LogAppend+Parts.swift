@@ -28,7 +28,7 @@ extension LogAppend {
       known = KnownReplica(id: known.id, zone: known.zone, lastPush: last.number)
       outcome = appended
     }
-    try tables.dropStaged(of: last.replica)
+    try tables.dropStaged(of: last.replica, through: last.number)
     guard let outcome else { throw ProtocolError.notStaged(1) }
     return Appended(
       sequence: outcome.sequence, firstObjectNumber: outcome.firstObjectNumber,
@@ -135,7 +135,7 @@ extension LogAppend {
       else { throw ServerError.diverged(at: entry.sequence, zone) }
       place = place.after(appended, newCount: part.contents.newCount, part.contents)
     }
-    try tables.dropStaged(of: push.replica)
+    try tables.dropStaged(of: push.replica, through: push.number)
   }
 }
 

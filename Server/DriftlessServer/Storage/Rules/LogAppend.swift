@@ -213,7 +213,7 @@ struct LogAppend<Tables: ZoneTables> {
         .forked, "push number \(push.number) of this replica was something else",
         suggestion: "The store is a copy or was restored: give it a new replica ID.")
     }
-    if push.part != nil { try tables.dropStaged(of: push.replica) }
+    if push.part != nil { try tables.dropStaged(of: push.replica, through: push.number) }
     let before = push.part.map { entry.sequence - min(UInt64($0.parts), entry.sequence) }
     return Appended(
       sequence: entry.sequence, firstObjectNumber: entry.firstObjectNumber, chain: entry.chain,

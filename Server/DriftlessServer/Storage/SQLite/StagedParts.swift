@@ -76,10 +76,19 @@ enum StagedParts {
     return try? ChangeSetDecoder().decodeHeader(bytes)
   }
 
-  static func drop(of replica: UUID, on connection: SQLiteConnection) throws {
-    for table in ["staged", "staging"] {
-      try connection.run("DELETE FROM \(table) WHERE replica = ?", .blob(replica.bytes))
-    }
+  /// Lets go of the parts of a replica's pushes up to a number.
+  static func drop(
+    of replica: UUID, through number: UInt64, on connection: SQLiteConnection
+  ) throws {
+    let replica = SQLiteValue.blob(replica.bytes)
+    try connection.run(
+      "DELETE FROM staged WHERE replica = ? AND number <= ?", replica,
+      .integer(Int64(clamping: number)))
+    try connection.run(
+      """
+      DELETE FROM staging WHERE replica = ?1
+        AND NOT EXISTS (SELECT 1 FROM staged WHERE replica = ?1)
+      """, replica)
   }
 
   /// Lets go of the parts of other pushes of a part's replica.
@@ -130,8 +139,8 @@ extension SQLiteZoneTables {
     try StagedParts.frame(part, of: push, on: connection)
   }
 
-  func dropStaged(of replica: UUID) throws {
-    try StagedParts.drop(of: replica, on: connection)
+  func dropStaged(of replica: UUID, through number: UInt64) throws {
+    try StagedParts.drop(of: replica, through: number, on: connection)
   }
 }
 
