@@ -36,7 +36,7 @@ struct ZoneRoutes: Sendable {
       return try Self.json(
         Self.info(
           admitted.zone, time: time, mayWrite: admitted.token.verbs.isSuperset(of: .write),
-          floor: floor, valueBytesMax: takesValues ? limits.valueBytesMax : nil))
+          floor: floor, valueBytesMax: takesValues ? limits.largestValue : nil))
     }
     router.post("v1/zones/:zone/changes") { request, context in
       try await Self.closingRefused(request) { try await push(request, context) }
@@ -172,6 +172,9 @@ struct ZoneRoutes: Sendable {
       metrics.countReceived(bytes: body.count)
       let entries = try PullPage.entries(of: body).map { entry in
         (entry: entry, push: try read(entry.frame))
+      }
+      guard storage.keepsValues || entries.allSatisfy({ $0.push.contents.values.isEmpty }) else {
+        throw ServerError(ProtocolError.takesNoValues)
       }
       let place = try await storage.refill(entries, of: zone)
       context.logger.notice(
