@@ -37,6 +37,8 @@ extension ServerLimits {
       "Bytes of one zone's large values that nothing names so far, as declared; above it, 507.",
     "unnamedValueBytesPerTokenMax":
       "Bytes of those that came with one token; above it, 507.",
+    "unnamedValueBytesMax":
+      "Bytes of all zones' large values that nothing names so far; above it, 507.",
     "valueLeaseSeconds":
       "Seconds for which a large value that nothing names is kept after somebody asked for it (7 days).",
     "clockAheadMillisecondsMax":

@@ -48,6 +48,8 @@ package struct ServerLimits: Sendable, Equatable {
   package var unnamedValueBytesPerZoneMax = 8 << 30
   /// Bytes of those that came with one token; above it, 507.
   package var unnamedValueBytesPerTokenMax = 4 << 30
+  /// Bytes of all zones' large values that nothing names so far; above it, 507.
+  package var unnamedValueBytesMax = 32 << 30
   /// Seconds for which a large value that nothing names is kept after somebody asked for it (7 days).
   package var valueLeaseSeconds = 7 * 24 * 3600
   /// Milliseconds that a transaction's time may lie ahead of this host's clock (24 hours).
@@ -137,6 +139,13 @@ package struct ServerLimits: Sendable, Equatable {
 
   package init() {}
 
+  /// The largest value that there is room for before something names it. Bytes.
+  package var largestValue: Int {
+    min(
+      valueBytesMax, unnamedValueBytesPerZoneMax, unnamedValueBytesPerTokenMax,
+      unnamedValueBytesMax)
+  }
+
   private static let fields: [(String, any WritableKeyPath<ServerLimits, Int> & Sendable)] = [
     ("bodyBytesMax", \.bodyBytesMax), ("inflatedBytesMax", \.inflatedBytesMax),
     ("bodiesInMemoryBytesMax", \.bodiesInMemoryBytesMax), ("bodySeconds", \.bodySeconds),
@@ -147,6 +156,7 @@ package struct ServerLimits: Sendable, Equatable {
     ("valueBytesMax", \.valueBytesMax), ("valueLeaseSeconds", \.valueLeaseSeconds),
     ("unnamedValueBytesPerZoneMax", \.unnamedValueBytesPerZoneMax),
     ("unnamedValueBytesPerTokenMax", \.unnamedValueBytesPerTokenMax),
+    ("unnamedValueBytesMax", \.unnamedValueBytesMax),
     ("partsPerPushMax", \.partsPerPushMax), ("stagedBytesMax", \.stagedBytesMax),
     ("stagedBytesPerReplicaMax", \.stagedBytesPerReplicaMax), ("stagedSeconds", \.stagedSeconds),
     ("bodyBytesPerSecondMin", \.bodyBytesPerSecondMin),

@@ -11,6 +11,9 @@ enum ValueCases {
     StorageCase("Values are a zone's own", apart),
     StorageCase("What nothing names goes when its lease ends, and what a log names stays", leases),
     StorageCase("Values that nothing names are bounded", bounded),
+    StorageCase("What others sent of a value that is whole takes no room", orphans),
+    StorageCase("A value is no larger than there is room for", largest),
+    StorageCase("Values that nothing names are bounded in all zones together", boundedTogether),
     StorageCase("A storage that takes none says so", none),
     StorageCase("Room is made of what nobody waits for any more", roomMade),
     StorageCase("A zone that begins anew keeps its values for a while", renewed),
@@ -209,6 +212,47 @@ enum ValueCases {
     let byOther = try await test.storage.keep(
       second.piece(0, zone.generation, UUID()), of: zone, token: "another")
     try expect(byOther.isWhole, "another token has its own room")
+  }
+
+  private static func orphans(kind: StorageUnderTest) async throws {
+    let size = LargeValue.pieceBytesMax
+    var limits = taking
+    limits.unnamedValueBytesPerZoneMax = 2 * size + 1000
+    guard let test = try await world(kind, limits: limits) else { return }
+    let zone = try await test.zone()
+    let sample = try Sample(size + 100, 15)
+    _ = try await test.storage.keep(
+      sample.piece(0, zone.generation, UUID()), of: zone, token: "another")
+    try await send(sample, to: test)
+    var replica = TestReplica()
+    _ = try await test.storage.append(
+      naming([sample.value], replica.push(zone.generation)), to: zone)
+    try await send(try Sample(size + 200, 16), to: test)
+    // There is room for two.
+    try await send(try Sample(size + 300, 17), to: test)
+  }
+
+  private static func largest(kind: StorageUnderTest) async throws {
+    var limits = taking
+    limits.unnamedValueBytesPerTokenMax = 1500
+    guard let test = try await world(kind, limits: limits) else { return }
+    let refusal = try await code { try await send(try Sample(1501, 18), to: test) }
+    try expect(refusal?.name == "too-large", "it never has room, so no client waits for it")
+    try await send(try Sample(1500, 18), to: test)
+  }
+
+  private static func boundedTogether(kind: StorageUnderTest) async throws {
+    var limits = taking
+    limits.unnamedValueBytesMax = 1500
+    guard let test = try await world(kind, limits: limits) else { return }
+    try await send(try Sample(900, 19), to: test)
+    let zone = try await test.zone()
+    let other = try Sample(900, 20)
+    let refusal = try await code {
+      _ = try await test.storage.keep(
+        other.piece(0, zone.generation, UUID()), of: zone, token: "another")
+    }
+    try expect(refusal?.name == "disk-full")
   }
 
   private static func none(kind: StorageUnderTest) async throws {

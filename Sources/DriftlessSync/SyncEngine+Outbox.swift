@@ -153,44 +153,6 @@ extension SyncEngine {
     try bookkeep { try $0.setSetting(KeylessEdits.setting, now) }
   }
 
-  private func build(
-    _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey>,
-    _ transaction: ReadTransaction
-  ) throws -> (PushSelection, BuiltPush?, SyncError?) {
-    let state = try Self.state(on: transaction.connection, of: store)
-    let pending = try pendingSet(transaction, state: state)
-    if !allowsMassDelete { try brake(pending, transaction) }
-    // What the zone deleted, and a person has not confirmed, is not edited there.
-    let held = try ZoneStates.braked(on: transaction.connection).union(
-      try Quarantine.rows(transaction, schema: schema).map(\.key).filter { !again.contains($0) })
-    var selection = try PushSelection(
-      pending, held: held, portion: portion, transaction, schema: schema)
-    guard !selection.isEmpty else { return (selection, nil, nil) }
-    let since = try UnsentSince.transaction(transaction, acknowledged: state.acknowledged)
-    selection.since = since
-    let knownEdits =
-      selection.window.containsState { $0.whole == .revive }
-      ? try revivedEdits.history(of: pending, transaction, schema: schema) : EditHistory()
-    let header = ChangeSetHeader(
-      replica: state.replica, pushNumber: state.pushNumber &+ 1, cursor: state.position,
-      mark: state.mark,
-      massDeleteIsMeant: try allowsMassDelete
-        || MassDeleteBrake.isMeant(selection.window, transaction))
-    do {
-      let building = PushBuilding(
-        transaction, schema: schema, zone: state.zoneID, since: since, knownEdits: knownEdits,
-        header: header, standing: partsMayBeThere ? .asked : .here,
-        values: valueCutting(ofObjects: selection.window.count))
-      let bounds =
-        takesNoParts
-        ? .none : PartBounds(objects: options.partObjectsMax, bytes: options.partBytesMax)
-      let built = try building.build(&selection, within: bounds)
-      return (selection, built, nil)
-    } catch let error as ProtocolError where Self.isRefusal(error) {
-      return (selection, nil, Self.refusal(error, isOwn: true))
-    }
-  }
-
   /// Saves the zone's answer to a change set: numbers, bases, what is acknowledged; one transaction.
   ///
   /// - Parameter outbox: the change set that was sent; an answer says nothing about any other.

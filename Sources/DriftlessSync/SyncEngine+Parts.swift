@@ -5,14 +5,16 @@ import Foundation
 extension SyncEngine {
   /// Sends the change set in flight; of a push in several parts first those that the server does not have.
   func sendParts(of outbox: Outbox) async throws -> PushReply {
-    try await uploadValues(of: outbox)
-    do {
-      return try await sendAll(of: outbox)
-    } catch let error as ProtocolError where error.code == .valuesMissing {
-      // It let go of some since it said that it has them, or was put back.
-      try await uploadValues(of: outbox)
-      return try await sendAll(of: outbox)
+    // What is stale is built anew, and no value of it has to be there for that: the server says first what it lacks. It may let go
+    // of some after it said that it has them.
+    for _ in 0..<2 {
+      do {
+        return try await sendAll(of: outbox)
+      } catch let error as ProtocolError where error.code == .valuesMissing {
+        try await uploadValues(of: outbox)
+      }
     }
+    return try await sendAll(of: outbox)
   }
 
   /// The same without the large values that it names.

@@ -20,6 +20,7 @@ extension SyncEngine {
       var report = SyncReport()
       try await self.reconciling(&report) {
         try await self.runPull(waitSeconds: waitSeconds, allowsMassDelete, &$0)
+        try await self.mendValues()
       }
       try self.tellSetAside()
       return report.pull
@@ -105,7 +106,7 @@ extension SyncEngine {
         }
       case .finish(let head):
         report.pull.add(try finishPull(head: head, allowsMassDelete: allowsMassDelete))
-        try await mendValues(lostValues)
+        try await learnLacking(lostValues)
         return
       case .fail(let error):
         throw error
@@ -227,7 +228,6 @@ extension SyncEngine {
     } catch let error as ProtocolError
       where error.code == .stale || Self.isRefusal(error) || error.code == .unsupported
       || error.code == .diverged || error.code == .clockAhead || error.code == .purged
-      || error.code == .valuesMissing
     {
       // The next push builds it anew, and finds what is refused in it.
       if error.code == .clockAhead { believesZoneClock = true }

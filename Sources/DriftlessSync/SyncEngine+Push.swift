@@ -47,6 +47,7 @@ extension SyncEngine {
       try await self.reconciling(&report) { report in
         try await self.runPull(waitSeconds: 0, allowsMassDelete, &report)
         try await self.runPush(allowsMassDelete, &report)
+        try await self.mendValues()
       }
       try self.tellSetAside()
       self.lastSync = (began, allowsMassDelete, report)
@@ -56,9 +57,11 @@ extension SyncEngine {
 
   func runPush(_ allowsMassDelete: Bool, _ report: inout SyncReport) async throws {
     try lock()
-    // A server that took no large values may take them by now.
-    if valueBounds?.bytesMax == nil { valueBounds = nil }
-    defer { revivedEdits = RevivedEdits() }
+    if valueBounds?.areOld == true { valueBounds = nil }
+    defer {
+      revivedEdits = RevivedEdits()
+      fullPushObjects = nil
+    }
     try carryEnds()
     // What was parked is older than what is pending: it must not come after it.
     try replayParked()
@@ -68,7 +71,12 @@ extension SyncEngine {
     if try !isSettled() { try await runPull(waitSeconds: 0, allowsMassDelete, &report) }
     try offerSealedAnew()
     try offerLostCells()
-    try await pushPending(allowsMassDelete, &report)
+    do {
+      try await pushPending(allowsMassDelete, &report)
+    } catch let full as NoRoomForValues {
+      try await pushWithoutValues(allowsMassDelete, &report)
+      throw full.error
+    }
     // Others show what was sent as their models hold it.
     try parkRefused()
     // What was stale for good is tried again after all else, which it never holds up.
@@ -76,6 +84,16 @@ extension SyncEngine {
     guard !again.isEmpty else { return }
     try await pushPending(allowsMassDelete, &report, tryingAgain: again)
     try releaseChanged()
+  }
+
+  /// Sends what has no large values: those wait until the server has room for them.
+  private func pushWithoutValues(
+    _ allowsMassDelete: Bool, _ report: inout SyncReport
+  ) async throws {
+    holdsLargeValues = true
+    defer { holdsLargeValues = false }
+    try discardOutbox()
+    try await pushPending(allowsMassDelete, &report)
   }
 
   /// - Parameter again: objects in quarantine that were stale for good, and are sent all the same.
@@ -90,11 +108,21 @@ extension SyncEngine {
     var pusher = Pusher(
       objectsMax: options.pushObjectsMax, staleRetriesMax: options.staleRetriesMax,
       triedAgain: again.count)
+    var mayAskForBounds = true
     var action = pusher.handle(.begin(hasOutbox: try hasOutbox()))
     while true {
       switch action {
       case .build(let portion):
-        switch try await buildWithValues(portion, allowsMassDelete, tryingAgain: untried) {
+        var built = try await buildWithValues(portion, allowsMassDelete, tryingAgain: untried)
+        if case .unbuildable(_, let error) = built, error.code == .tooLarge, valueBounds != nil,
+          mayAskForBounds
+        {
+          // The server may take larger ones by now.
+          mayAskForBounds = false
+          valueBounds = nil
+          built = try await buildWithValues(portion, allowsMassDelete, tryingAgain: untried)
+        }
+        switch built {
         case .nothing: action = pusher.handle(.built(isEmpty: true, objects: 0))
         case .outbox(let objects):
           single = objects.single
@@ -170,15 +198,17 @@ extension SyncEngine {
       // It is built anew, as one change set.
       return .stale([], at: nil, reason: error.message)
     } catch let error as SyncError where error.code == .damagedState {
-      // What it names is damaged here: it is built anew.
-      return .rejected(error)
+      // What it names is damaged here: it is built anew at once, since a pull waits for none of its values.
+      return .stale([], at: nil, reason: error.message)
+    } catch let missing as ValueIsNowhere {
+      return .refused(missing.reason)
     } catch let error as ProtocolError where error.code == .clockAhead {
       // Moved back to the zone's clock, it is built anew.
       believesZoneClock = true
       return .stale([], at: nil, reason: error.message)
     } catch let error as ProtocolError {
-      // Another server may take other values.
-      if error.code == .unsupported { valueBounds = nil }
+      // Another server may take other values, and this one others than it did.
+      if error.code == .unsupported || error.code == .tooLarge { valueBounds = nil }
       return Self.answer(error, outbox)
     } catch {
       return .failed(error)

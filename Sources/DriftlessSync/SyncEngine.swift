@@ -69,6 +69,10 @@ public actor SyncEngine {
   var takesNoParts = false
   /// What the server takes of large values; nil before it was asked.
   var valueBounds: ValueBounds?
+  /// So many objects brought as many bytes of large values as one push brings.
+  var fullPushObjects: Int?
+  /// The server has no room for large values: what has any waits, and the rest goes.
+  var holdsLargeValues = false
   /// Bytes of large values that came and went.
   var valueBytes = 0
   /// What it knows of large values that are not where they belong.

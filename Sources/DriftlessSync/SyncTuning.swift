@@ -23,6 +23,12 @@ enum SyncTuning {
   /// Seconds between two questions for a large value that came damaged, or not at all, and between two searches for one that the
   /// zone lacks and this store has not.
   static let missingValuesSeconds = 3600
+  /// Seconds after which a server that takes no large values is asked again whether it does.
+  static let valueBoundsSeconds = 3600
+  /// Bytes of large values that are not where they belong which one sync sends, or fetches: it is one thing of many.
+  static let mendedValueBytesMax = 256 << 20
+  /// Bytes that a value gets when it is sealed, and some more.
+  static let sealedCellBytes = 256
   /// Values that the zone lacks, and that a replica hears of: more are heard of once it has some of them back.
   static let lostValuesMax = 10_000
   /// Bytes of large values that are fetched before the entries that name them are applied, one at least.

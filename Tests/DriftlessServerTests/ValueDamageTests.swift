@@ -25,9 +25,11 @@ struct ValueDamageTests {
     var value: LargeValue { get throws { try #require(LargeValue(of: bytes)) } }
 
     /// As a server that was started just now.
-    func serving(_ body: (SQLiteZoneStorage, ZoneRecord) async throws -> Void) async throws {
+    func serving(
+      valueBytesMax: Int = 1 << 20, _ body: (SQLiteZoneStorage, ZoneRecord) async throws -> Void
+    ) async throws {
       var limits = ServerLimits()
-      limits.valueBytesMax = 1 << 20
+      limits.valueBytesMax = valueBytesMax
       let storage = try SQLiteZoneStorage(folder: folder, limits: limits)
       defer { storage.close() }
       try await body(storage, try #require(try await storage.zone(named: "shop")))
@@ -133,6 +135,27 @@ struct ValueDamageTests {
         }
       }
       #expect(try await mark(storage, zone) != first, "it was lost once more")
+    }
+  }
+
+  @Test(
+    "A named value that is lost is taken back whatever the limit is by now", arguments: [0, 100])
+  func takenBack(valueBytesMax: Int) async throws {
+    let world = try World()
+    let value = try world.value
+    try await world.serving { storage, zone in
+      _ = try await world.keep(world.bytes, storage, zone)
+    }
+    try world.name()
+    try world.damage()
+    try await world.serving(valueBytesMax: valueBytesMax) { storage, zone in
+      await #expect(throws: ServerError.self) {
+        _ = try await storage.value(value.digest, of: zone, first: 0, count: 10)
+      }
+      let state = try await world.keep(world.bytes, storage, zone)
+      #expect(state.isWhole)
+      let missing = try await storage.missing([value], in: zone)
+      #expect(missing.isEmpty)
     }
   }
 

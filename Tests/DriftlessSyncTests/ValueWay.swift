@@ -12,6 +12,10 @@ final class ValueWay: ForwardingTransport {
     var passing: Int?
     /// So many pieces that come have a byte that is another one.
     var flipped = 0
+    /// What the zone says of each piece that it is sent.
+    var putRefusal: ProtocolError.Code?
+    /// What it says when it is asked about itself.
+    var infoRefusal: ProtocolError.Code?
     /// Called before a piece goes to the zone.
     var beforePut: (@Sendable () throws -> Void)?
   }
@@ -28,6 +32,10 @@ final class ValueWay: ForwardingTransport {
   init(_ next: any SyncTransport) { self.next = next }
 
   private let asked = Mutex(0)
+  private let askedForInfo = Mutex(0)
+
+  /// How often the zone was asked about itself.
+  var infos: Int { askedForInfo.withLock { $0 } }
 
   /// Requests about large values.
   var questions: Int { asked.withLock { $0 } }
@@ -35,6 +43,17 @@ final class ValueWay: ForwardingTransport {
   /// Bytes of pieces.
   var bytes: Passed { passed.withLock { $0 } }
   func set(_ rule: Rule) { self.rule.withLock { $0 = rule } }
+
+  private static func check(_ refusal: ProtocolError.Code?) throws {
+    guard let refusal else { return }
+    throw ProtocolError(refusal, "No", suggestion: "Try again.")
+  }
+
+  func zoneInfo() async throws -> ZoneInfo {
+    askedForInfo.withLock { $0 += 1 }
+    try Self.check(rule.withLock { $0.infoRefusal })
+    return try await next.zoneInfo()
+  }
 
   private func pass() throws {
     try rule.withLock { rule in
@@ -51,6 +70,7 @@ final class ValueWay: ForwardingTransport {
 
   func put(_ piece: ValuePiece) async throws -> ValueState {
     asked.withLock { $0 += 1 }
+    try Self.check(rule.withLock { $0.putRefusal })
     if !piece.bytes.isEmpty {
       try pass()
       passed.withLock { $0.sent += piece.bytes.count }

@@ -40,7 +40,7 @@ struct ZoneRoutes: Sendable {
       return try Self.json(
         Self.info(
           admitted.zone, time: time, mayWrite: admitted.token.verbs.isSuperset(of: .write),
-          floor: floor, valueBytesMax: takesValues ? limits.valueBytesMax : nil))
+          floor: floor, valueBytesMax: takesValues ? limits.largestValue : nil))
     }
     router.post("v1/zones/:zone/changes") { request, context in
       try await Self.closingRefused(request) { try await push(request, context) }
@@ -201,6 +201,9 @@ struct ZoneRoutes: Sendable {
         let (push, charge) = try await read(entry.frame, admitted)
         entries.append((entry: entry, push: push))
         charges.append(charge)
+      }
+      guard storage.keepsValues || entries.allSatisfy({ $0.push.contents.values.isEmpty }) else {
+        throw ServerError(ProtocolError.takesNoValues)
       }
       let place = try await storage.refill(entries, of: zone)
       context.logger.notice(

@@ -43,6 +43,14 @@ struct StandIn {
     return isOfType(value)
   }
 
+  /// Whether a large value whose bytes are not here can be told by its name in a column of the attribute's type.
+  func names(_ value: PropertyValue) -> Bool {
+    guard LargeCell.value(in: value) != nil, LargeCell.isSealed(value) == isSealed else {
+      return false
+    }
+    return isSealed || type.isOfBytes
+  }
+
   /// Whether a value is of the attribute's type; whether it lies within its bounds is another matter.
   private func isOfType(_ value: PropertyValue) -> Bool {
     if case .data = value, type == .objectID || type == .composite { return true }

@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessProtocol
+import DriftlessSQLite
 import Foundation
 
 extension PageApplier {
@@ -114,6 +115,7 @@ extension PageApplier {
         refusal = SealedValue.reason(cell, schema.keys)
       } else if let large = LargeCell.value(in: value) {
         refusal = LargeCell.reason(large)
+        try transaction.setSetting(SyncEngine.missingSetting, .integer(1))
       }
       let side = try side()
       try parkedValues.add(

@@ -21,7 +21,7 @@ extension PageApplier {
     var value = row.value
     if let large = LargeCell.value(in: value) {
       guard let bytes = try ValuePieces.bytes(of: large, on: transaction.connection) else { return }
-      value = property.isSealed ? SealedValue.value(ofCell: bytes) : .data(bytes)
+      value = LargeCell.isSealed(value) ? SealedValue.value(ofCell: bytes) : .data(bytes)
     }
     if let cell = SealedValue.cell(in: value) {
       let opened = try opener.value(ofCell: cell, property, of: entity, row.key)

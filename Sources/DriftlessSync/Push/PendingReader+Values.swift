@@ -12,6 +12,16 @@ extension PendingReader {
       || directory.number(root: root, key: target.key) != nil
   }
 
+  /// Whether the zone had an object, deleted it, and gets it back. That says all that the object is: a value whose bytes are not here
+  /// is told by its name.
+  mutating func isBack(
+    _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
+  ) throws -> Bool {
+    try object.whole == .revive
+      || object.whole == .insert
+        && directory.number(root: entity.rootNumber, key: key.key) != nil
+  }
+
   /// Whether the value lies in a file that cannot be read.
   func isUnread(_ property: SyncSchema.Property, of key: ObjectKey) -> Bool {
     if case .attribute = property.kind {

@@ -196,10 +196,12 @@ struct PendingReader {
     if object.whole == .none { lost.formIntersection(object.properties) }
     if !lost.isEmpty { unsent[key, default: .init()].formUnion(lost) }
     guard parkedValues.mayHaveAny else { return values }
+    let isBack = try isBack(key, object, entity)
     for property in entity.properties {
       guard let standIn = property.standIn,
         object.transaction(of: property.slot).map({ EditStamp.time($0) != nil }) ?? true,
-        let value = try parkedValues.value(of: key, property.name), standIn.crosses(value)
+        let value = try parkedValues.value(of: key, property.name),
+        standIn.crosses(value) || isBack && standIn.names(value)
       else { continue }
       values[property.slot] = value
     }

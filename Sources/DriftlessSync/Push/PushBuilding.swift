@@ -75,7 +75,7 @@ struct PushBuilding {
       selection.omit(builder.unsent)
       return built.map { BuiltPush(last: outbox($0, selection), values: values) }
     } catch is PartBounds.Passed {
-      values.countAnew()
+      values.beginAnew()
       return try buildParts(&selection, within: bounds)
     }
   }
@@ -102,6 +102,7 @@ struct PushBuilding {
     var waiting: ChangeSetBuilder.Built?
     var total = (objects: 0, properties: 0)
     while !window.isAtEnd {
+      values.beginPart()
       var builder = builder(after: made)
       let built = try builder.build(&window, of: selection, header: header, within: bounds)
       unsent.merge(builder.unsent) { $0.union(with: $1) }

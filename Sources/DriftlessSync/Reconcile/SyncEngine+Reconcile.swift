@@ -218,8 +218,11 @@ extension SyncEngine {
       let reply: RefillReply
       do {
         reply = try await transport.refill(entries)
-      } catch let error as ProtocolError where error.code == .diverged || error.code == .notStaged {
-        // Somebody else was faster with something else, or the server let go of a part.
+      } catch let error as ProtocolError
+        where [.diverged, .notStaged, .unsupported].contains(error.code)
+      {
+        // Somebody else was faster with something else, the server let go of a part, or does not take what they name: what is here is
+        // offered.
         break
       }
       head = max(head, reply.head)

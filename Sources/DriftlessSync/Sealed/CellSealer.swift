@@ -12,6 +12,7 @@ struct CellSealer {
   /// - Throws: `SyncError` (`noKey`): nothing leaves in the clear for want of a key.
   func seal(_ value: PropertyValue, _ property: String, of object: UUID) throws -> [UInt8] {
     if let cell = SealedValue.cell(in: value) { return cell }
+    if case .data(let row) = value, LargeCell.value(in: value) != nil { return Array(row) }
     guard let keys, let plain = PlainValue.bytes(of: value) else {
       throw SyncError(
         .noKey, "\(entity).\(property) is encrypted, and there is no key to seal it with.",
@@ -44,6 +45,7 @@ struct KeylessEdits {
     _ value: PropertyValue, _ property: SyncSchema.Property, _ schema: SyncSchema
   ) -> Bool {
     property.isSealed && schema.keys == nil && !value.isNull && SealedValue.cell(in: value) == nil
+      && LargeCell.value(in: value) == nil
   }
 
   /// What waits of what is pending: of objects that the zone knows these properties, of others all that is not their values.

@@ -10,12 +10,23 @@ enum LargeCell {
     0xd4, 0x61, 0x0e, 0xb9, 0x27, 0x83, 0xfa, 0x5c, 0x90, 0x3d, 0xc6, 0x18, 0x7f, 0xe2, 0x4b, 0xa5,
   ]
 
-  static func row(for value: LargeValue) -> [UInt8] { mark + value.bytes }
+  /// - Parameter isSealed: whether it stood in a column of sealed cells, whatever the model here says of its property.
+  static func row(for value: LargeValue, isSealed: Bool) -> [UInt8] {
+    mark + [isSealed ? 1 : 0] + value.bytes
+  }
 
   /// The large value that a row of a column, or a value, stands for; nil for any other.
   static func value(ofRow row: some Collection<UInt8>) -> LargeValue? {
-    guard row.count == mark.count + LargeValue.size, row.starts(with: mark) else { return nil }
-    return LargeValue(bytes: row.dropFirst(mark.count))
+    guard row.count == size, row.starts(with: mark) else { return nil }
+    return LargeValue(bytes: row.dropFirst(mark.count + 1))
+  }
+
+  private static let size = mark.count + 1 + LargeValue.size
+
+  /// Whether its bytes are those of a sealed cell.
+  static func isSealed(_ value: PropertyValue) -> Bool {
+    guard case .data(let data) = value, self.value(ofRow: data) != nil else { return false }
+    return data.dropFirst(mark.count).first == 1
   }
 
   static func value(in value: PropertyValue) -> LargeValue? {
@@ -38,7 +49,7 @@ extension ValuePieces {
   /// large.
   static func filled(_ column: Column, _ transaction: ReadTransaction) throws -> Column {
     guard let large = column.large else { return column }
-    func rows(_ named: ByteRows) throws -> (ByteRows, RowBitmap) {
+    func rows(_ named: ByteRows, isSealed: Bool) throws -> (ByteRows, RowBitmap) {
       var rows = ByteRows()
       var missing = RowBitmap()
       for row in 0..<named.count {
@@ -49,7 +60,7 @@ extension ValuePieces {
         if let bytes = try bytes(of: value, on: transaction.connection) {
           rows.append(bytes)
         } else {
-          rows.append(Data(LargeCell.row(for: value)))
+          rows.append(Data(LargeCell.row(for: value, isSealed: isSealed)))
           missing.insert(row)
         }
       }
@@ -57,10 +68,10 @@ extension ValuePieces {
     }
     switch column.values {
     case .bytes(let named):
-      let (rows, missing) = try rows(named)
+      let (rows, missing) = try rows(named, isSealed: false)
       return Column(.bytes(rows), nulls: column.nulls, large: missing)
     case .sealed(let named):
-      let (rows, missing) = try rows(named)
+      let (rows, missing) = try rows(named, isSealed: true)
       return Column(.sealed(rows), nulls: column.nulls, large: missing)
     default: return column
     }

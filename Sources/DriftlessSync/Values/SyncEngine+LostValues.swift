@@ -6,35 +6,75 @@ import Logging
 
 /// Large values that are not where they belong: that the server lost, that this replica could not fetch, that a comparison needs.
 extension SyncEngine {
-  /// Sends what this store has of the large values that the zone lacks, and takes in those that it had to do without and that are
-  /// there by now.
+  /// Hears which large values the zone lacks.
   ///
-  /// - Parameter mark: what the zone's last page said of the values that it lacks.
-  func mendValues(_ mark: String?) async throws {
-    let generation = try replicaState().generation
-    var lacking: Set<LargeValue> = []
-    if let mark {
-      if valueMemory.mark != mark {
-        valueMemory.lacking = try await lostValues(of: generation)
-        valueMemory.mark = mark
-      }
-      lacking = valueMemory.lacking
-      try await offerValues(lacking, generation: generation)
+  /// - Parameter mark: what the zone's last page said of them.
+  func learnLacking(_ mark: String?) async throws {
+    guard valueMemory.mark != mark else { return }
+    guard let mark else { return valueMemory.forgetLacking() }
+    try await goingOn {
+      valueMemory.lacking = try await lostValues(of: try replicaState().generation)
+      valueMemory.mark = mark
     }
-    let missing = try store.read { transaction in
-      try ParkedValues.rows(on: transaction.connection).compactMap {
-        LargeCell.value(in: $0.value)
-      }
+  }
+
+  /// Sends what this store has of the large values that the zone lacks, and takes in those that it had to do without and that are
+  /// there by now: after all else, which it never holds up.
+  func mendValues() async throws {
+    try await goingOn { try await offerValues(valueMemory.lacking) }
+    try await goingOn { try await takeInMissing() }
+  }
+
+  /// What fails here is tried again with the next sync, and nothing waits for it.
+  private func goingOn(_ body: () async throws -> Void) async throws {
+    do {
+      try await body()
+    } catch let error as ProtocolError
+      where [.generationChanged, .diverged, .unauthorized].contains(error.code)
+    {
+      throw error
+    } catch is CancellationError {
+      throw CancellationError()
+    } catch {
+      try Task.checkCancellation()
+      log.warning("Large values that are not where they belong have to wait: \(error)")
     }
-    let wanted = Set(missing).subtracting(lacking).filter { valueMemory.mayAsk(for: $0) }
-    guard !wanted.isEmpty else { return }
-    try await fetch(wanted.sorted(), generation: generation)
-    for value in wanted
-    where try !store.read({ try ValuePieces.isWhole(value, on: $0.connection) }) {
-      valueMemory.noteInVain(value)
+  }
+
+  private func takeInMissing() async throws {
+    guard try store.read({ try $0.setting(Self.missingSetting) }) != nil else { return }
+    let (isNone, missing) = try store.read { transaction in
+      let missing = try Self.missing(transaction)
+      return (missing.isEmpty, try missing.isEmpty ? [] : wanted(transaction))
     }
+    guard !isNone else { return try bookkeep { try $0.setSetting(Self.missingSetting, nil) } }
+    var bytes = 0
+    var asked: [LargeValue] = []
+    for value in Set(missing).subtracting(valueMemory.lacking).sorted()
+    where valueMemory.mayAsk(for: value) && bytes < SyncTuning.mendedValueBytesMax {
+      asked.append(value)
+      bytes = bytes.addingClamped(Int(clamping: value.length))
+    }
+    guard !asked.isEmpty else { return }
+    try await fetch(asked, generation: replicaState().generation)
     try replayParked()
+    let left = Set(try store.read { try Self.missing($0) })
+    for value in asked where left.contains(value) { valueMemory.noteInVain(value) }
     try bookkeep { try ValuePieces.trim(on: $0.connection) }
+  }
+
+  /// Those of the values that are missing which would be taken in: what is edited here waits for the zone's word on that, and what the
+  /// model does not know for a model that does.
+  private func wanted(_ transaction: ReadTransaction) throws -> [LargeValue] {
+    let pending = try pendingSet(
+      transaction, state: Self.state(on: transaction.connection, of: store))
+    return try ParkedValues.rows(on: transaction.connection).compactMap { row in
+      guard let value = LargeCell.value(in: row.value),
+        let slot = schema.entity(numbered: row.key.entity)?.property(named: row.property)?.slot,
+        pending[row.key]?.transaction(of: slot) == nil
+      else { return nil }
+      return value
+    }
   }
 
   private func lostValues(of generation: UUID) async throws -> Set<LargeValue> {
@@ -51,19 +91,24 @@ extension SyncEngine {
   }
 
   /// Sends those values that rows have here. Sealed ones are none of those: what was sealed is kept nowhere.
-  private func offerValues(_ lacking: Set<LargeValue>, generation: UUID) async throws {
+  private func offerValues(_ lacking: Set<LargeValue>) async throws {
     let wanted = lacking.filter { valueMemory.mayLook(for: $0) }
     guard !wanted.isEmpty else { return }
     let places = try store.read { try Self.places(of: wanted, in: schema, $0) }
     for value in wanted where places[value] == nil { valueMemory.noteNotHere(value) }
-    let replica = try replicaState().replica
-    for (value, place) in places.sorted(by: { $0.key < $1.key }) {
+    let state = try replicaState()
+    var left = SyncTuning.mendedValueBytesMax
+    for (value, place) in places.sorted(by: { $0.key < $1.key }) where left > 0 {
       guard let bytes = try store.read({ try place.bytes($0) }), LargeValue(of: bytes) == value
       else { continue }
       do {
-        try await upload(value, replica: replica, generation: generation) { first in
+        left -= try await upload(
+          value, replica: state.replica, generation: state.generation, bytesMax: left
+        ) { first in
           Data(bytes.dropFirst(first).prefix(LargeValue.pieceBytesMax))
         }
+        // The rest goes with the next sync.
+        guard left > 0 else { return }
         log.notice("The server had lost the large value \(value.name), and has it back from here")
       } catch let error as ProtocolError where Self.unwanted.contains(error.code) {
         log.warning("The server takes no large value back from here: \(error.message)")
@@ -148,7 +193,14 @@ extension SyncSchema.Property {
   /// Whether its values go by themselves when they are large, and are here as they went.
   fileprivate var mayBeLarge: Bool {
     guard case .attribute(let type) = kind, !isSealed else { return false }
-    return switch type {
+    return type.isOfBytes
+  }
+}
+
+extension AttributeType {
+  /// Whether its values stand in a column of bytes.
+  var isOfBytes: Bool {
+    switch self {
     case .binaryData, .transformable, .objectID, .composite, .undefined: true
     case .integer16, .integer32, .integer64, .double, .float, .decimal, .boolean, .string, .date,
       .uuid, .uri:

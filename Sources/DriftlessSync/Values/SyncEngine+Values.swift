@@ -3,37 +3,91 @@ import DriftlessProtocol
 import Foundation
 import Logging
 
-/// Large values: they go to the zone before the change set that names them, and come before it is applied.
+/// The server has no room for the large values of a push.
+struct NoRoomForValues: Error {
+  var error: ProtocolError
+}
+
+/// A push names a large value that neither the zone nor this store has.
+struct ValueIsNowhere: Error {
+  var value: LargeValue
+
+  var reason: SyncError {
+    SyncError(
+      .conflicting,
+      "It has a large value that neither the zone nor this store has (SHA-256 \(value.name)).",
+      suggestion: "It is sent again when the zone's log goes on, and when it changes: set the "
+        + "value anew, or sync a replica that has it, then run: syncctl quarantine retry")
+  }
+}
+
+/// Large values: they go to the zone before the change set that names them is taken, and come before it is applied.
 extension SyncEngine {
   // MARK: - To the zone
 
   /// What the server takes of large values; asks it.
   func learnValueBounds() async throws {
-    let info = try await transport.zoneInfo()
-    valueBounds = ValueBounds(bytesMax: info.valueBytesMax.flatMap { $0 > 0 ? $0 : nil })
+    do {
+      let info = try await transport.zoneInfo()
+      valueBounds = ValueBounds(bytesMax: info.valueBytesMax.flatMap { $0 > 0 ? $0 : nil })
+    } catch let error as ProtocolError
+      where [.forbidden, .noZone, .unsupported].contains(error.code)
+    {
+      // A proxy may let pushes through and this not: then they go as they ever went.
+      log.debug("The server does not say whether it takes large values: \(error.message)")
+      valueBounds = ValueBounds(bytesMax: nil)
+    }
   }
 
-  /// Takes the large values out of a push of so many objects; a single object goes with all of its own.
-  func valueCutting(ofObjects count: Int) -> ValueCutting {
+  /// Takes the large values out of a push.
+  func valueCutting(pushBytesMax: Int) -> ValueCutting {
     ValueCutting(
-      bytesMin: options.largeValueBytesMin, valueBounds,
-      pushBytesMax: count > 1 ? options.pushValueBytesMax : ChangeSetLimits().valueRowBytesMax)
+      bytesMin: options.largeValueBytesMin, valueBounds, pushBytesMax: pushBytesMax)
+  }
+
+  /// What is pending and has a value that would go by itself.
+  func withLargeValues(
+    _ pending: PendingSet, _ transaction: ReadTransaction
+  ) throws -> Set<ObjectKey> {
+    var found: Set<ObjectKey> = []
+    for (key, object) in pending.objects where object.whole != .delete {
+      guard let properties = schema.entity(numbered: key.entity)?.properties.filter(\.mayGoLarge),
+        !properties.isEmpty, let values = try transaction.knownRow(key)?.values
+      else { continue }
+      let isLarge = properties.contains { property in
+        (object.whole != .none || object.transaction(of: property.slot) != nil)
+          && values[property.slot].wireBytes + SyncTuning.sealedCellBytes
+            >= options.largeValueBytesMin
+      }
+      if isLarge { found.insert(key) }
+    }
+    return found
   }
 
   /// Sends what the zone lacks of the values that a push names. Each goes on where it was.
   func uploadValues(of outbox: Outbox) async throws {
-    let values = try store.read { transaction in
-      try ValuePieces.named(byOutbox: outbox, on: transaction.connection)
+    let (values, missing) = try store.read { transaction in
+      (
+        try ValuePieces.named(byOutbox: outbox, on: transaction.connection),
+        try Set(Self.missing(transaction))
+      )
     }
     guard !values.isEmpty else { return }
     let state = try replicaState()
     for value in values {
+      let isHere = try store.read { try ValuePieces.size(of: value, on: $0.connection) > 0 }
+      if !isHere, missing.contains(value) {
+        try await checkIsThere(value, state.generation)
+        continue
+      }
       do {
         try await upload(value, replica: state.replica, generation: state.generation) { first in
           try self.store.read {
             try ValuePieces.piece(of: value, first: first, on: $0.connection)
           }
         }
+      } catch let error as ProtocolError where error.code == .diskFull {
+        throw NoRoomForValues(error: error)
       } catch {
         try checkOwn(value, after: error)
       }
@@ -42,10 +96,16 @@ extension SyncEngine {
 
   /// Sends what the zone lacks of a value.
   ///
-  /// - Parameter bytes: the value's bytes from one on, up to a piece's length.
+  /// - Parameters:
+  ///   - bytesMax: so much of it goes at most.
+  ///   - bytes: the value's bytes from one on, up to a piece's length.
+  /// - Returns: how many bytes went.
+  @discardableResult
   func upload(
-    _ value: LargeValue, replica: UUID, generation: UUID, bytes: (Int) throws -> Data
-  ) async throws {
+    _ value: LargeValue, replica: UUID, generation: UUID, bytesMax: Int = .max,
+    bytes: (Int) throws -> Data
+  ) async throws -> Int {
+    var sent = 0
     var damaged = 0
     var idle = 0
     var piece = ValuePiece(
@@ -60,7 +120,7 @@ extension SyncEngine {
         (piece.first, piece.bytes) = (0, Data())
         continue
       }
-      guard !state.isWhole else { return }
+      guard !state.isWhole, sent < bytesMax else { return sent }
       idle = state.held >= piece.first + piece.bytes.count && !piece.bytes.isEmpty ? 0 : idle + 1
       guard (0...Int(clamping: value.length)).contains(state.held),
         idle <= SyncTuning.valueAnswersMax
@@ -70,8 +130,18 @@ extension SyncEngine {
       guard !piece.bytes.isEmpty || state.held == Int(clamping: value.length) else {
         throw SyncError.otherAnswer
       }
+      sent = sent.addingClamped(piece.bytes.count)
       valueBytes = valueBytes.addingClamped(piece.bytes.count)
       tellValueBytes(isSending: true)
+    }
+  }
+
+  /// Looks whether the zone has a value that is not here, and that a push tells by its name alone.
+  private func checkIsThere(_ value: LargeValue, _ generation: UUID) async throws {
+    do {
+      _ = try await transport.value(value.digest, of: generation, range: 0..<1)
+    } catch let error as ProtocolError where error.code == .noValue {
+      throw ValueIsNowhere(value: value)
     }
   }
 
@@ -139,7 +209,14 @@ extension SyncEngine {
           return try bookkeep { try ValuePieces.drop(value, on: $0.connection) }
         }
         guard !piece.isEmpty, piece.count <= range.count else { break }
-        try bookkeep { try ValuePieces.add(piece, at: have, of: value, on: $0.connection) }
+        do {
+          try bookkeep { try ValuePieces.add(piece, at: have, of: value, on: $0.connection) }
+        } catch let error as StoreError where error.code == .diskFull {
+          log.warning("There is no room for the value \(value.name), of \(value.length) bytes")
+          valueMemory.noteInVain(value)
+          try? bookkeep { try ValuePieces.drop(value, on: $0.connection) }
+          return
+        }
         have += piece.count
         valueBytes = valueBytes.addingClamped(piece.count)
         tellValueBytes(isSending: false)
@@ -161,11 +238,21 @@ extension SyncEngine {
 
   /// There when a person asked for the values that are missing again.
   static let retrySetting = "sync.values.retry"
+  /// There when values are set aside whose bytes were not to be had.
+  static let missingSetting = "sync.values.missing"
+
+  /// The values that are set aside for want of their bytes.
+  static func missing(_ transaction: ReadTransaction) throws -> [LargeValue] {
+    guard try transaction.setting(missingSetting) != nil else { return [] }
+    return try ParkedValues.rows(on: transaction.connection).compactMap {
+      LargeCell.value(in: $0.value)
+    }
+  }
 
   /// Brings what entries name that were set aside and are tried again now, of this log and of those that are gone; and all that is
   /// missing when a person says so.
   func fetchMissingValues() async throws {
-    let (rows, due, isAsked) = try store.read { transaction in
+    let (missing, due, isAsked) = try store.read { transaction in
       let connection = transaction.connection
       let entries = try Parking.entries(on: connection).filter(isDue).map {
         try Parking.frame(of: $0.sequence, on: connection)
@@ -173,14 +260,14 @@ extension SyncEngine {
       let former = try FormerParking.entries(on: connection).filter { isDue($0.parked) }.map {
         try FormerParking.frame(of: $0.id, on: connection)
       }
+      let isAsked = try transaction.setting(Self.retrySetting) != nil
       return (
-        try ParkedValues.rows(on: connection).compactMap { LargeCell.value(in: $0.value) },
-        (entries + former).flatMap { ValuePieces.named(by: $0) },
-        try transaction.setting(Self.retrySetting) != nil
+        try isAsked ? Self.missing(transaction) : [],
+        (entries + former).flatMap { ValuePieces.named(by: $0) }, isAsked
       )
     }
     if isAsked { valueMemory = ValueMemory() }
-    let wanted = Set(due).union(isAsked ? rows : [])
+    let wanted = Set(due).union(missing)
     if !wanted.isEmpty {
       try await fetch(wanted.sorted(), generation: replicaState().generation)
     }
@@ -207,6 +294,25 @@ extension SyncEngine {
       return values.sorted()
     }
     try await fetch(values, generation: snapshot.generation)
+  }
+}
+
+extension PropertyValue {
+  /// About as many as it takes by itself on the wire.
+  fileprivate var wireBytes: Int {
+    switch self {
+    case .data(let data): data.count
+    case .string(let text): text.utf8.count
+    default: 0
+    }
+  }
+}
+
+extension SyncSchema.Property {
+  /// Whether one of its values may go by itself.
+  fileprivate var mayGoLarge: Bool {
+    guard case .attribute(let type) = kind else { return false }
+    return isSealed || type.isOfBytes
   }
 }
 

@@ -4,28 +4,55 @@ import DriftlessSQLite
 import Foundation
 
 /// What a server takes of large values.
-struct ValueBounds: Hashable, Sendable {
+struct ValueBounds: Sendable {
   /// The largest value that the server takes; nil: it takes none, and all go within change sets.
   var bytesMax: Int?
+  private let asked = ContinuousClock.now
+
+  init(bytesMax: Int?) { self.bytesMax = bytesMax }
+
+  /// A server that took none may take them by now. One that takes some says so by itself when it takes others.
+  var areOld: Bool {
+    bytesMax == nil && asked.duration(to: .now) > .seconds(SyncTuning.valueBoundsSeconds)
+  }
 }
 
 /// The server was not asked yet whether it takes large values.
 struct UnknownValueBounds: Error {}
 
+/// A value that is larger than the server takes.
+struct ValueTooLarge: Error {
+  var name: String
+  var bytes: Int
+  var bytesMax: Int
+
+  var reason: SyncError {
+    SyncError(
+      .tooLarge,
+      "The value of \(name) has \(bytes) bytes, and the server takes \(bytesMax) (valueBytesMax).",
+      suggestion: "Make it smaller: it is sent again when it changes. Or have the operator raise "
+        + "the limit, then run: syncctl quarantine retry")
+  }
+}
+
 /// Takes the large values out of the columns of a push that is built. Their bytes wait in a file without a name until the push
 /// is saved: they are more than is held in memory.
 final class ValueCutting {
+  /// The values are more than one push brings.
+  struct PushIsFull: Error {}
+
   private let bytesMin: Int
   /// Nil: the server was not asked.
   private let bounds: ValueBounds?
   private let pushBytesMax: Int
+  /// Of the change set that is built, each row counted.
   private var rowBytes = 0
   private var file: FileHandle?
   private var places: [(value: LargeValue, offset: Int)] = []
   private var known: Set<LargeValue> = []
   private var end = 0
 
-  /// - Parameter pushBytesMax: of all rows that name one; a single row is not bounded by it.
+  /// - Parameter pushBytesMax: of all values of the push; one is not bounded by it.
   init(bytesMin: Int, _ bounds: ValueBounds?, pushBytesMax: Int) {
     self.bytesMin = max(LargeValue.bytesMin, bytesMin)
     self.pushBytesMax = pushBytesMax
@@ -33,11 +60,17 @@ final class ValueCutting {
   }
 
   /// The push is built from its beginning once more.
-  func countAnew() { rowBytes = 0 }
+  func beginAnew() {
+    rowBytes = 0
+    (places, known, end) = ([], [], 0)
+  }
+
+  /// The next part of the push is built.
+  func beginPart() { rowBytes = 0 }
 
   /// - Parameter name: the property's, for the error.
-  /// - Throws: `UnknownValueBounds` when the server has to be asked first, `ProtocolError` (`.tooLarge`) for a value that is larger
-  ///   than it takes, and for more of them than one push brings.
+  /// - Throws: `UnknownValueBounds` when the server has to be asked first, `ValueTooLarge` for a value that is larger than it takes,
+  ///   `PushIsFull` for more of them than one push brings, `ProtocolError` (`.tooLarge`) for more than one change set names.
   func cut(_ column: Column, name: String) throws -> Column {
     switch column.values {
     case .bytes(let rows):
@@ -51,40 +84,49 @@ final class ValueCutting {
   }
 
   private func cut(_ rows: ByteRows, _ name: String) throws -> (ByteRows, RowBitmap)? {
-    let isLarge = (0..<rows.count).contains { rows.withBytes(at: $0, \.count) >= bytesMin }
+    let isLarge = (0..<rows.count).contains { row in
+      rows.withBytes(at: row) { $0.count >= bytesMin || LargeCell.value(ofRow: $0) != nil }
+    }
     guard isLarge else { return nil }
-    guard let bounds else { throw UnknownValueBounds() }
-    guard let bytesMax = bounds.bytesMax else { return nil }
     var named = ByteRows()
     var large = RowBitmap()
     for row in 0..<rows.count {
       let bytes = rows.data(at: row)
-      guard bytes.count >= bytesMin, let value = LargeValue(of: bytes) else {
+      guard let value = try value(bytes, name) else {
         named.append(bytes)
         continue
       }
-      guard bytes.count <= bytesMax else {
+      let before = rowBytes
+      rowBytes = rowBytes.addingClamped(Int(clamping: value.length))
+      guard before == 0 || rowBytes <= ChangeSetLimits().valueRowBytesMax else {
         throw ProtocolError(
           .tooLarge,
-          "The value of \(name) has \(bytes.count) bytes, and the server takes \(bytesMax) (valueBytesMax)",
-          suggestion: "Make it smaller, or have the operator raise valueBytesMax.")
-      }
-      let before = rowBytes
-      rowBytes = rowBytes.addingClamped(bytes.count)
-      guard before == 0 || rowBytes <= pushBytesMax else {
-        throw ProtocolError(
-          .tooLarge, "Its large values have more than \(pushBytesMax) bytes (\(name))",
+          "Its large values have more than \(ChangeSetLimits().valueRowBytesMax) bytes (\(name))",
           suggestion: "Save fewer of them in one object.")
       }
-      try keep(bytes, of: value)
       named.append(Data(value.bytes))
       large.insert(row)
     }
-    return (named, large)
+    return large.isEmpty ? nil : (named, large)
+  }
+
+  /// The value that a row goes as; nil where it goes as it is.
+  private func value(_ bytes: Data, _ name: String) throws -> LargeValue? {
+    // Its bytes are not here: the zone has it, or whoever pushes hears that it has not.
+    if let missing = LargeCell.value(ofRow: bytes) { return missing }
+    guard bytes.count >= bytesMin else { return nil }
+    guard let bounds else { throw UnknownValueBounds() }
+    guard let bytesMax = bounds.bytesMax, let value = LargeValue(of: bytes) else { return nil }
+    guard bytes.count <= bytesMax else {
+      throw ValueTooLarge(name: name, bytes: bytes.count, bytesMax: bytesMax)
+    }
+    try keep(bytes, of: value)
+    return value
   }
 
   private func keep(_ bytes: Data, of value: LargeValue) throws {
     guard known.insert(value).inserted else { return }
+    guard end == 0 || end.addingClamped(bytes.count) <= pushBytesMax else { throw PushIsFull() }
     let file = try self.file ?? TemporaryBytes.open()
     self.file = file
     try file.seek(toOffset: UInt64(end))

@@ -11,6 +11,9 @@ struct ValueMemory {
   /// Values of the zone that came damaged, or not at all, and when that was.
   private var inVain: [LargeValue: ContinuousClock.Instant] = [:]
 
+  /// The zone has all of them.
+  mutating func forgetLacking() { (mark, lacking) = (nil, []) }
+
   /// Whether it is worth while to look for a value here.
   func mayLook(for value: LargeValue) -> Bool { Self.isLongAgo(notHere[value]) }
   mutating func noteNotHere(_ value: LargeValue) { notHere[value] = .now }

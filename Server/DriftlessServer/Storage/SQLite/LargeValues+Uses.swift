@@ -148,6 +148,14 @@ extension LargeValues {
       "DELETE FROM value_lost WHERE zone = ? AND digest = ?", .integer(zone), .blob(digest))
   }
 
+  static func isLost(
+    _ value: LargeValue, zone: Int64, on connection: SQLiteConnection
+  ) throws -> Bool {
+    try connection.scalar(
+      "SELECT 1 FROM value_lost WHERE zone = ? AND digest = ? AND length = ?", .integer(zone),
+      .blob(value.digest), .integer(Int64(clamping: value.length))) != nil
+  }
+
   /// Named values that a zone lacks, in the order of their digests, after one.
   static func lost(
     of zone: Int64, after digest: Data, countMax: Int, on connection: SQLiteConnection

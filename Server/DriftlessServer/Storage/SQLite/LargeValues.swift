@@ -14,6 +14,7 @@ enum LargeValues {
       token TEXT NOT NULL, length INTEGER NOT NULL, held INTEGER NOT NULL,
       lease_ms INTEGER NOT NULL, UNIQUE(zone, digest, replica));
     CREATE INDEX IF NOT EXISTS value_lease ON value(lease_ms);
+    CREATE INDEX IF NOT EXISTS value_unnamed ON value(zone, token, length) WHERE token <> '';
     CREATE TABLE IF NOT EXISTS value_piece(
       value INTEGER NOT NULL, first INTEGER NOT NULL, bytes BLOB NOT NULL,
       PRIMARY KEY(value, first));
@@ -23,7 +24,7 @@ enum LargeValues {
   /// In place of a replica: the value is whole, and the zone's.
   static let whole = SQLiteValue.blob(Data())
   /// In place of a token: a log named the value, so nobody's room bounds it.
-  private static let nobody = ""
+  static let nobody = ""
   private static let isUnnamed = """
     NOT EXISTS (SELECT 1 FROM value_use
       WHERE value_use.zone = value.zone AND value_use.digest = value.digest)
@@ -87,6 +88,7 @@ enum LargeValues {
       return try remove(id, on: connection)
     }
     try connection.run("UPDATE value SET replica = x'' WHERE id = ?", .integer(id))
+    try dropUploads(of: value.digest, zone: zone, on: connection)
     // It may come in place of one that was lost, and that the log has named for long.
     guard try isNamed(value.digest, zone: zone, on: connection) else { return }
     try keepNamed(value, zone: zone, on: connection)
@@ -116,15 +118,27 @@ enum LargeValues {
     try connection.run("DELETE FROM value WHERE id = ?", .integer(id))
   }
 
-  /// Bytes that are waited for, or wait to be named, in a zone; nil: of any token.
+  /// What other replicas have sent of a value that is whole: nobody goes on with it, and it would take their room.
+  static func dropUploads(
+    of digest: Data, zone: Int64, on connection: SQLiteConnection
+  ) throws {
+    let rows = try connection.rows(
+      "SELECT id FROM value WHERE zone = ? AND digest = ? AND replica <> x''", .integer(zone),
+      .blob(digest))
+    for row in rows {
+      if case .integer(let id) = row[0] { try remove(id, on: connection) }
+    }
+  }
+
+  /// Bytes that are waited for, or wait to be named: in a zone or in all, of a token or of any.
   static func unnamedBytes(
-    of zone: Int64, token: String?, on connection: SQLiteConnection
+    of zone: Int64?, token: String?, on connection: SQLiteConnection
   ) throws -> Int {
     let bytes = try connection.scalar(
       """
       SELECT coalesce(sum(length), 0) FROM value
-      WHERE zone = ?1 AND (?2 IS NULL OR token = ?2) AND token <> ''
-      """, .integer(zone), token.map { .text($0) } ?? .null)
+      WHERE (?1 IS NULL OR zone = ?1) AND (?2 IS NULL OR token = ?2) AND token <> ''
+      """, zone.map { .integer($0) } ?? .null, token.map { .text($0) } ?? .null)
     guard case .integer(let bytes)? = bytes else { return 0 }
     return Int(clamping: bytes)
   }
@@ -191,6 +205,24 @@ enum LargeValues {
   static func collect(
     at milliseconds: Int64, first zone: Int64, on connection: SQLiteConnection
   ) throws -> Bool {
+    let gone = try unwanted(at: milliseconds, first: zone, on: connection)
+    guard !gone.isEmpty else { return false }
+    try connection.transaction(.immediate) { for id in gone { try remove(id, on: connection) } }
+    return true
+  }
+
+  /// The same within a transaction.
+  static func collectWithin(
+    at milliseconds: Int64, first zone: Int64, on connection: SQLiteConnection
+  ) throws -> Bool {
+    let gone = try unwanted(at: milliseconds, first: zone, on: connection)
+    for id in gone { try remove(id, on: connection) }
+    return !gone.isEmpty
+  }
+
+  private static func unwanted(
+    at milliseconds: Int64, first zone: Int64, on connection: SQLiteConnection
+  ) throws -> [Int64] {
     let statement = try connection.prepare(
       """
       SELECT id FROM value WHERE lease_ms < ? AND (replica <> x'' OR \(isUnnamed))
@@ -200,9 +232,7 @@ enum LargeValues {
     var gone: [Int64] = []
     while try statement.step() { gone.append(statement.int64(0)) }
     statement.reset()
-    guard !gone.isEmpty else { return false }
-    try connection.transaction(.immediate) { for id in gone { try remove(id, on: connection) } }
-    return true
+    return gone
   }
 
   static func drop(of zone: Int64, on connection: SQLiteConnection) throws {

@@ -10,7 +10,6 @@ extension SQLiteZoneStorage {
   package func keep(
     _ piece: ValuePiece, of zone: ZoneRecord, token: String
   ) async throws -> ValueState {
-    guard limits.valueBytesMax > 0 else { throw ServerError(ProtocolError.takesNoValues) }
     let (state, upload) = try await writer.perform { [limits, clock] connection in
       do {
         return try Self.keep(
@@ -32,12 +31,17 @@ extension SQLiteZoneStorage {
     at milliseconds: Int64, on connection: SQLiteConnection
   ) throws -> (ValueState, upload: Int64?) {
     guard !connection.isMoved else { throw ServerError.databaseIsGone }
-    try piece.check(bytesMax: limits.valueBytesMax)
+    // What the log names and the zone lacks is taken whatever the limits are by now, and takes nobody's room.
+    let isLost = try LargeValues.isLost(piece.value, zone: zone.id, on: connection)
     while true {
       let hasRoomMade = try LargeValues.collect(
         at: milliseconds, first: zone.id, on: connection)
+      guard isLost || limits.valueBytesMax > 0 else { throw ProtocolError.takesNoValues }
+      try piece.check(bytesMax: isLost ? .max : limits.largestValue)
       do {
-        return try take(piece, of: zone, token: token, limits, at: milliseconds, on: connection)
+        return try take(
+          piece, of: zone, token: isLost ? LargeValues.nobody : token, limits, at: milliseconds,
+          on: connection)
       } catch let error as ServerError where error.code == .diskFull && hasRoomMade {
         continue
       }
@@ -58,12 +62,15 @@ extension SQLiteZoneStorage {
         of: value, zone: zone.id, replica: LargeValues.whole, on: connection)
       {
         try LargeValues.renewLease(of: whole.id, until: lease, on: connection)
+        try LargeValues.dropUploads(of: value.digest, zone: zone.id, on: connection)
         return (ValueState(held: whole.held, isWhole: true), nil)
       }
       var upload = try LargeValues.row(
         of: value, zone: zone.id, replica: .blob(piece.replica.bytes), on: connection)
       if upload == nil {
-        try checkRoom(for: value, of: zone, token: token, limits, connection)
+        if token != LargeValues.nobody {
+          try checkRoom(for: value, of: zone, token: token, limits, connection)
+        }
         upload = (
           try LargeValues.begin(
             value, zone: zone.id, replica: piece.replica, token: token, on: connection), 0
@@ -87,12 +94,16 @@ extension SQLiteZoneStorage {
     _ connection: SQLiteConnection
   ) throws {
     let length = Int(clamping: value.length)
-    let bounds = [
-      ("the zone", "unnamedValueBytesPerZoneMax", limits.unnamedValueBytesPerZoneMax, nil),
-      ("the token", "unnamedValueBytesPerTokenMax", limits.unnamedValueBytesPerTokenMax, token),
+    let bounds: [(String, String, Int, Int64?, String?)] = [
+      ("the zone", "unnamedValueBytesPerZoneMax", limits.unnamedValueBytesPerZoneMax, zone.id, nil),
+      (
+        "the token", "unnamedValueBytesPerTokenMax", limits.unnamedValueBytesPerTokenMax, zone.id,
+        token
+      ),
+      ("the server", "unnamedValueBytesMax", limits.unnamedValueBytesMax, nil, nil),
     ]
-    for (who, name, most, token) in bounds {
-      let used = try LargeValues.unnamedBytes(of: zone.id, token: token, on: connection)
+    for (who, name, most, zone, token) in bounds {
+      let used = try LargeValues.unnamedBytes(of: zone, token: token, on: connection)
       guard length <= most - min(used, most) else {
         throw ServerError(
           .diskFull,

@@ -210,6 +210,12 @@ extension Administration {
     }) {
       Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
     }
+    // Where the server takes no values any more, no other brings this about.
+    while try step({
+      try LargeValues.collectWithin(at: now, first: zone.id, on: connection)
+    }) {
+      Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
+    }
     while try step({ try PurgedLog.dropUnnamedFile(of: zone, on: connection) }) {
       Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
     }

@@ -1,0 +1,82 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+extension SyncEngine {
+  /// Makes the next change set of what is pending; nil where nothing of it has to be told, with the reason where none can be made.
+  func build(
+    _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey>,
+    _ transaction: ReadTransaction
+  ) throws -> (PushSelection, BuiltPush?, SyncError?) {
+    let state = try Self.state(on: transaction.connection, of: store)
+    let pending = try pendingSet(transaction, state: state)
+    if !allowsMassDelete { try brake(pending, transaction) }
+    // What the zone deleted, and a person has not confirmed, is not edited there.
+    var held = try ZoneStates.braked(on: transaction.connection).union(
+      try Quarantine.rows(transaction, schema: schema).map(\.key).filter { !again.contains($0) })
+    if holdsLargeValues { held.formUnion(try withLargeValues(pending, transaction)) }
+    var portion = portion
+    var valueBytesMax = options.pushValueBytesMax
+    if portion.refusedObjects == nil, let most = fullPushObjects {
+      portion.objectsMax = min(portion.objectsMax, 2 * most)
+    }
+    while true {
+      let selection = try PushSelection(
+        pending, held: held, portion: portion, transaction, schema: schema)
+      do {
+        return try build(
+          selection, allowsMassDelete, state, pending, valueBytesMax: valueBytesMax, transaction)
+      } catch is ValueCutting.PushIsFull {
+        // Fewer transactions, and never less than one: nobody is shown half of a save. Its parts are shown together.
+        let count = selection.window.count
+        var fewer = portion
+        fewer.objectsMax = max(1, count / 2)
+        let isCut =
+          try portion.refusedObjects == nil && count > 1
+          && PushSelection(pending, held: held, portion: fewer, transaction, schema: schema)
+            .window.count < count
+        if isCut {
+          portion = fewer
+          fullPushObjects = fewer.objectsMax
+        } else {
+          valueBytesMax = .max
+        }
+      }
+    }
+  }
+
+  /// Builds the change set of a selection.
+  private func build(
+    _ selected: PushSelection, _ allowsMassDelete: Bool, _ state: ReplicaState,
+    _ pending: PendingSet, valueBytesMax: Int, _ transaction: ReadTransaction
+  ) throws -> (PushSelection, BuiltPush?, SyncError?) {
+    var selection = selected
+    guard !selection.isEmpty else { return (selection, nil, nil) }
+    let since = try UnsentSince.transaction(transaction, acknowledged: state.acknowledged)
+    selection.since = since
+    let knownEdits =
+      selection.window.containsState { $0.whole == .revive }
+      ? try revivedEdits.history(of: pending, transaction, schema: schema) : EditHistory()
+    let header = ChangeSetHeader(
+      replica: state.replica, pushNumber: state.pushNumber &+ 1, cursor: state.position,
+      mark: state.mark,
+      massDeleteIsMeant: try allowsMassDelete
+        || MassDeleteBrake.isMeant(selection.window, transaction))
+    do {
+      let building = PushBuilding(
+        transaction, schema: schema, zone: state.zoneID, since: since, knownEdits: knownEdits,
+        header: header, standing: partsMayBeThere ? .asked : .here,
+        values: valueCutting(pushBytesMax: valueBytesMax))
+      let bounds =
+        takesNoParts
+        ? .none : PartBounds(objects: options.partObjectsMax, bytes: options.partBytesMax)
+      let built = try building.build(&selection, within: bounds)
+      return (selection, built, nil)
+    } catch let error as ValueTooLarge {
+      return (selection, nil, error.reason)
+    } catch let error as ProtocolError where Self.isRefusal(error) {
+      return (selection, nil, Self.refusal(error, isOwn: true))
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// Replicas of a zone that takes large values, each with a way to it that a test can break.
+struct ValueShop {
+  let clock = ManualClock(milliseconds: 1_800_000_000_000)
+  let zone: MemoryZone
+  let ways: [ValueWay]
+  let replicas: [TestReplica]
+
+  init(
+    _ count: Int = 2, model: ManagedObjectModel = shopModel(), keys: KeyRing? = nil,
+    pushValueBytesMax: Int = 256 << 20
+  ) async throws {
+    try await self.init(
+      models: Array(repeating: model, count: count), keys: keys,
+      pushValueBytesMax: pushValueBytesMax)
+  }
+
+  /// - Parameter models: of each replica.
+  init(
+    models: [ManagedObjectModel], keys: KeyRing? = nil, pushValueBytesMax: Int = 256 << 20
+  ) async throws {
+    var options = SyncOptions()
+    options.pushValueBytesMax = pushValueBytesMax
+    options.largeValueBytesMin = 1000
+    options.keys = keys
+    // One clock for all: which edit is the later one is no matter of how busy the host is.
+    let zone = MemoryZone(clock: clock)
+    self.zone = zone
+    ways = models.map { _ in ValueWay(zone) }
+    var replicas: [TestReplica] = []
+    for (number, (way, model)) in zip(ways, models).enumerated() {
+      replicas.append(
+        try await TestReplica(
+          "r\(number)", zone: zone, clock: clock, model: model, transport: way, options: options))
+    }
+    self.replicas = replicas
+  }
+
+  subscript(index: Int) -> TestReplica { replicas[index] }
+
+  func syncAll() async throws {
+    for _ in 0..<2 { for replica in replicas { try await replica.sync() } }
+  }
+
+  /// Pieces of values in a store.
+  func pieces(_ index: Int) throws -> Int {
+    let count = try replicas[index].store.read {
+      try $0.connection.scalar("SELECT count(*) FROM ZDL_VALUE")
+    }
+    guard case .integer(let count)? = count else { return 0 }
+    return Int(count)
+  }
+
+  static func bytes(_ count: Int, _ seed: UInt64 = 1) -> Data {
+    var numbers = SeededNumbers(seed: seed)
+    return Data((0..<count).map { _ in UInt8(truncatingIfNeeded: numbers.next()) })
+  }
+}
