@@ -118,5 +118,6 @@ extension ManagedObjectContext {
     object.rename { graph.keys.newest($0, in: index) }
     graph.ledger.list(object)
     object.noteClaims()
+    object.settle(in: graph)
   }
 }
