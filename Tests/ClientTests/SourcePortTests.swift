@@ -208,6 +208,36 @@ import Testing
   }
 
   @Test(
+    "A getter's selector that is made a text at once becomes the key",
+    arguments: [
+      ("NSStringFromSelector(#selector(getter: A.b))", "\"b\""),
+      ("f(#selector(getter: A.B.c).description, 1)", "f(\"c\", 1)"),
+      ("#selector(getter: b).description", "\"b\""),
+    ])
+  func gettersKeys(before: String, after: String) {
+    #expect(ported(before) == after)
+    #expect(left(before).isEmpty)
+  }
+
+  @Test(
+    "The import of a module that Linux has not goes under a condition, and is done with then",
+    arguments: ["import UIKit", "@preconcurrency import Combine", "public import SwiftUI.View"])
+  func imports(line: String) {
+    let module = line.split(separator: " ").last?.split(separator: ".").first ?? ""
+    let once = ported("import Foundation\n\(line)  // why\nclass A {}\n")
+    #expect(
+      once == "import Foundation\n#if canImport(\(module))\n\(line)\n#endif  // why\nclass A {}\n")
+    #expect(ported(once) == once && left(once).isEmpty)
+  }
+
+  @Test("A type of file protection is an object by its text")
+  func fileProtection() {
+    #expect(
+      ported("d.setOption(FileProtectionType.complete as NSObject, forKey: k)")
+        == "d.setOption(FileProtectionType.complete.rawValue as NSString, forKey: k)")
+  }
+
+  @Test(
     "What is left to a person is told with its line, and left as it is",
     arguments: [
       "#keyPath(b.c)", "#keyPath(A)", "#keyPath(A<B>.c)", "#keyPath(/* why */ A.b)", "#selector(a)",

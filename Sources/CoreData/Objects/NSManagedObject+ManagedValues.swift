@@ -53,7 +53,8 @@ extension ManagedObject {
 
   /// A property's primitive value: as `managedValue(forKey:)`, without noting an access.
   public final func managedPrimitiveValue<Value>(forKey key: String) -> Value {
-    managed(primitiveValue(forKey: key), key)
+    if let set = primitiveValue(forKey: key) as? Value { return set }
+    return managed(storedPrimitiveValue(key), key)
   }
 
   /// An integer as its primitive value; 0 for an absent one.
