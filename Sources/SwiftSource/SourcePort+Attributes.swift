@@ -199,15 +199,14 @@ extension SourcePort {
     let module = text(isOfOne ? index + 2 : index + 1)
     guard AppleModules.names.contains(module) else { return }
     let condition = "#if canImport(\(module))"
-    var advice = "put what needs it under \(condition)"
     if let whole = range(ofImport: index) {
       edits.append(Edit(range: whole.lowerBound..<whole.lowerBound, text: "\(condition)\n"))
       edits.append(Edit(range: whole.upperBound..<whole.upperBound, text: "\n#endif"))
-      advice = "the import is under \(condition) now: put what needs it there too"
+      return done(index, "import \(module) is now under \(condition): put what needs it there too")
     }
     left(
       index,
-      "\(module) is not there on Linux: \(advice)"
+      "\(module) is not there on Linux: put what needs it under \(condition)"
         + (AppleModules.replacements[module].map { ", or use \($0)" } ?? ""))
   }
 

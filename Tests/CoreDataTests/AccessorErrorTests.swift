@@ -79,11 +79,6 @@ struct AccessorErrorTests {
     }
   }
 
-  /// Says itself what it is.
-  private final class Described: NSManagedObject {
-    override var description: String { "my own" }
-  }
-
   @Test("A class describes its objects itself")
   func described() throws {
     let entity = NSEntityDescription()
@@ -171,4 +166,9 @@ struct AccessorErrorTests {
       #expect(names.isOptional == false)
     }
   }
+}
+
+/// Says itself what it is.
+final class Described: NSManagedObject {
+  override var description: String { "my own" }
 }

@@ -4,32 +4,6 @@ import Testing
 
 /// Accessors of to-many relationships as Xcode wrote them before it left them to the run time.
 struct SetMutationTests {
-  private final class Crate: NSManagedObject {
-    func addToParts(_ part: Part) {
-      let changed: Set<AnyHashable> = [part]
-      willChangeValue(forKey: "parts", withSetMutation: .union, using: changed)
-      (primitiveValue(forKey: "parts") as? NSMutableSet)?.add(part)
-      didChangeValue(forKey: "parts", withSetMutation: .union, using: changed)
-    }
-
-    func removeFromParts(_ part: Part) {
-      willChangeValue(forKey: "parts", withSetMutation: .minus, using: [part])
-      (primitiveValue(forKey: "parts") as? NSMutableSet)?.remove(part)
-      didChangeValue(forKey: "parts", withSetMutation: .minus, using: [part])
-    }
-
-    var parts: Set<Part> {
-      get { managedPrimitiveValue(forKey: "parts") }
-      set {
-        willChangeValue(forKey: "parts", withSetMutation: .set, using: newValue)
-        setPrimitiveValue(newValue, forKey: "parts")
-        didChangeValue(forKey: "parts", withSetMutation: .set, using: newValue)
-      }
-    }
-  }
-
-  private final class Part: NSManagedObject {}
-
   private let folder: TemporaryDirectory
   private let container: NSPersistentContainer
 
@@ -137,3 +111,31 @@ struct SetMutationTests {
     return try there.map { String(decoding: try Data(contentsOf: $0), as: UTF8.self) }.joined()
   }
 }
+
+/// Has parts, by accessors written by hand.
+final class Crate: NSManagedObject {
+  func addToParts(_ part: Part) {
+    let changed: Set<AnyHashable> = [part]
+    willChangeValue(forKey: "parts", withSetMutation: .union, using: changed)
+    (primitiveValue(forKey: "parts") as? NSMutableSet)?.add(part)
+    didChangeValue(forKey: "parts", withSetMutation: .union, using: changed)
+  }
+
+  func removeFromParts(_ part: Part) {
+    willChangeValue(forKey: "parts", withSetMutation: .minus, using: [part])
+    (primitiveValue(forKey: "parts") as? NSMutableSet)?.remove(part)
+    didChangeValue(forKey: "parts", withSetMutation: .minus, using: [part])
+  }
+
+  var parts: Set<Part> {
+    get { managedPrimitiveValue(forKey: "parts") }
+    set {
+      willChangeValue(forKey: "parts", withSetMutation: .set, using: newValue)
+      setPrimitiveValue(newValue, forKey: "parts")
+      didChangeValue(forKey: "parts", withSetMutation: .set, using: newValue)
+    }
+  }
+}
+
+/// Is in a crate.
+final class Part: NSManagedObject {}

@@ -77,12 +77,14 @@ struct LooseObjectTests {
     #expect(author[Author.books].array == [book])
     try context.save()
 
-    let foreign = try library.container.newContext().insert(Author.self)
+    let other = library.container.newContext()
+    let foreign = try other.insert(Author.self)
     let second = try self.book()
     second.author = foreign
     try context.insert(second)
     let error = #expect(throws: ObjectError.self) { try context.save() }
     #expect(error?.code == .foreignObject)
+    withExtendedLifetime(other) {}
   }
 
   @Test("A chain of many loose objects comes in as a whole")
