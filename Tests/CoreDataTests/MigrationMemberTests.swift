@@ -5,64 +5,6 @@ import Testing
 
 /// What a migration calls of a policy, in order, and what its manager says meanwhile.
 struct MigrationMemberTests {
-  final class Recorder: NSEntityMigrationPolicy {
-    static let calls = Mutex<[String]>([])
-
-    private func note(_ call: String, _ manager: NSMigrationManager) {
-      let mapping = manager.currentEntityMapping
-      #expect(manager.sourceEntity(for: mapping)?.name == "Person")
-      #expect(manager.destinationEntity(for: mapping)?.name == "Person")
-      #expect(manager.mappingModel.entityMappings.count == 1)
-      Self.calls.withLock { $0.append(call) }
-    }
-
-    override func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {
-      note("begin", manager)
-      try super.begin(mapping, with: manager)
-    }
-    override func createDestinationInstances(
-      forSource sInstance: NSManagedObject, in mapping: NSEntityMapping,
-      manager: NSMigrationManager
-    ) throws {
-      note("create", manager)
-      if sInstance.value(forKey: "name") as? String == "stop" {
-        return manager.cancelMigrationWithError(CocoaError(.userCancelled))
-      }
-      let made = NSEntityDescription.insertNewObject(
-        forEntityName: "Person", into: manager.destinationContext)
-      made.setValue(sInstance.value(forKey: "name"), forKey: "name")
-      manager.associate(
-        sourceInstance: sInstance, withDestinationInstance: made, for: mapping)
-    }
-    override func endInstanceCreation(
-      forMapping mapping: NSEntityMapping, manager: NSMigrationManager
-    ) throws {
-      note("end of instances", manager)
-    }
-    override func createRelationships(
-      forDestination dInstance: NSManagedObject, in mapping: NSEntityMapping,
-      manager: NSMigrationManager
-    ) throws {
-      let sources = manager.sourceInstances(
-        forEntityMappingName: mapping.name, destinationInstances: [dInstance])
-      #expect(sources.count == 1)
-      note("relationships", manager)
-    }
-    override func endRelationshipCreation(
-      forMapping mapping: NSEntityMapping, manager: NSMigrationManager
-    ) throws {
-      note("end of relationships", manager)
-    }
-    override func performCustomValidation(
-      forMapping mapping: NSEntityMapping, manager: NSMigrationManager
-    ) throws {
-      note("validation", manager)
-    }
-    override func end(_ mapping: NSEntityMapping, manager: NSMigrationManager) throws {
-      note("end", manager)
-    }
-  }
-
   private let folder: TemporaryDirectory
 
   init() throws { folder = try TemporaryDirectory() }
@@ -137,5 +79,64 @@ struct MigrationMemberTests {
     let metadata = [NSStoreModelVersionHashesKey: models.0.entityVersionHashesByName]
     let merged = NSManagedObjectModel(byMerging: [models.0], forStoreMetadata: metadata)
     #expect(merged?.entities.map(\.name) == ["Person"])
+  }
+}
+
+/// Notes what a migration calls.
+final class Recorder: NSEntityMigrationPolicy {
+  static let calls = Mutex<[String]>([])
+
+  private func note(_ call: String, _ manager: NSMigrationManager) {
+    let mapping = manager.currentEntityMapping
+    #expect(manager.sourceEntity(for: mapping)?.name == "Person")
+    #expect(manager.destinationEntity(for: mapping)?.name == "Person")
+    #expect(manager.mappingModel.entityMappings.count == 1)
+    Self.calls.withLock { $0.append(call) }
+  }
+
+  override func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {
+    note("begin", manager)
+    try super.begin(mapping, with: manager)
+  }
+  override func createDestinationInstances(
+    forSource sInstance: NSManagedObject, in mapping: NSEntityMapping,
+    manager: NSMigrationManager
+  ) throws {
+    note("create", manager)
+    if sInstance.value(forKey: "name") as? String == "stop" {
+      return manager.cancelMigrationWithError(CocoaError(.userCancelled))
+    }
+    let made = NSEntityDescription.insertNewObject(
+      forEntityName: "Person", into: manager.destinationContext)
+    made.setValue(sInstance.value(forKey: "name"), forKey: "name")
+    manager.associate(
+      sourceInstance: sInstance, withDestinationInstance: made, for: mapping)
+  }
+  override func endInstanceCreation(
+    forMapping mapping: NSEntityMapping, manager: NSMigrationManager
+  ) throws {
+    note("end of instances", manager)
+  }
+  override func createRelationships(
+    forDestination dInstance: NSManagedObject, in mapping: NSEntityMapping,
+    manager: NSMigrationManager
+  ) throws {
+    let sources = manager.sourceInstances(
+      forEntityMappingName: mapping.name, destinationInstances: [dInstance])
+    #expect(sources.count == 1)
+    note("relationships", manager)
+  }
+  override func endRelationshipCreation(
+    forMapping mapping: NSEntityMapping, manager: NSMigrationManager
+  ) throws {
+    note("end of relationships", manager)
+  }
+  override func performCustomValidation(
+    forMapping mapping: NSEntityMapping, manager: NSMigrationManager
+  ) throws {
+    note("validation", manager)
+  }
+  override func end(_ mapping: NSEntityMapping, manager: NSMigrationManager) throws {
+    note("end", manager)
   }
 }

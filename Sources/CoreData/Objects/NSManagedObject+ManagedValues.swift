@@ -53,8 +53,11 @@ extension ManagedObject {
 
   /// A property's primitive value: as `managedValue(forKey:)`, without noting an access.
   public final func managedPrimitiveValue<Value>(forKey key: String) -> Value {
+    let stored = storedPrimitiveValue(key)
+    // A cast of the live set to one of Swift's would give an empty one.
+    if let value = stored as? Value { return value }
     if let set = primitiveValue(forKey: key) as? Value { return set }
-    return managed(storedPrimitiveValue(key), key)
+    return managed(stored, key)
   }
 
   /// An integer as its primitive value; 0 for an absent one.
