@@ -52,6 +52,22 @@ class Server:
         query = urllib.parse.urlencode({name: value for name, value in parameters.items() if value is not None})
         return self.ask("GET", "/changes?" + query)
 
+    def value(self, large, generation):
+        """The bytes of a large value, a piece at a time; None where the zone does not have them as they were."""
+        data = b""
+        while len(data) < large.length:
+            query = urllib.parse.urlencode({"generation": generation, "first": len(data), "count": wire.PIECE_BYTES})
+            try:
+                piece = self.ask("GET", "/values/%s?%s" % (large.digest.hex(), query))[1]
+            except SyncError as error:
+                if error.code == "no-value":
+                    return None
+                raise
+            if not piece:
+                return None
+            data += piece
+        return data if large.is_of(data) else None
+
     def push(self, frame):
         return json.loads(self.ask("POST", "/changes", frame)[1])
 
@@ -90,6 +106,8 @@ class Server:
             connection.request(method, target, body, fields)
             answer = connection.getresponse()
             most = PAGE_BYTES + PAGE_SLACK_BYTES if "/changes" in target and method == "GET" else JSON_BYTES_MAX
+            if "/values/" in target:
+                most = wire.PIECE_BYTES + JSON_BYTES_MAX
             data = answer.read(most + 1)
         finally:
             connection.close()
@@ -308,7 +326,7 @@ class Replica:
                 raise problem
             held += entries
             whole = wire.whole_pushes(held)
-            self.transaction(self.apply_page, held[:whole], server.offset)
+            self.transaction(self.apply_page, held[:whole], server.offset, self.large_values(held[:whole], server))
             del held[:whole]
             if entries:
                 place = (entries[-1].sequence, entries[-1].chain.hex())
@@ -334,11 +352,27 @@ class Replica:
                 zone["intent"], zone["intent"])), "Keep this state file, and begin another.", "generation-changed")
         return zone
 
-    def apply_page(self, entries, offset):
+    def large_values(self, entries, server):
+        """The bytes of the large values that entries name, by digest, as far as the zone has them."""
+        found = {}
+        for entry in entries:
+            try:
+                named = wire.ChangeSet(entry.frame).large_values()
+            except (wire.Unknown, wire.Malformed):
+                continue  # It is parked.
+            for large in named:
+                data = None if large.digest in found else server.value(large, self.get("generation"))
+                if data is not None:
+                    found[large.digest] = data
+        return found
+
+    def apply_page(self, entries, offset, found):
         self.set(offset=offset)
         for entry in entries:
             try:
-                self.apply(entry, wire.ChangeSet(entry.frame))
+                changes = wire.ChangeSet(entry.frame)
+                changes.fill(found)
+                self.apply(entry, changes)
             except (wire.Unknown, wire.Malformed) as error:
                 self.park(entry, str(error))
             self.set(cursor=entry.sequence, chain=entry.chain.hex())

@@ -594,7 +594,7 @@ class FormatTests(unittest.TestCase):
         replica = driftless.Replica(":memory:")
         replica.set(replica=str(uuid.UUID(int=9)), push=0, cursor=0)
         entry = wire.Entry(1, 1, bytes(16), frame)
-        replica.transaction(replica.apply_page, [entry], 0)
+        replica.transaction(replica.apply_page, [entry], 0, {})
         return replica
 
     def test_what_is_optional_is_skipped(self):

@@ -16,8 +16,8 @@ HEADER_BYTES = 192
 DIGEST_START, DIGEST_END = 176, 192
 ENTRY_BYTES = 48
 ENTRY_CHECKED_BYTES = 44
-INDEX_IS_PLAIN, VALUES_ARE_PLAIN, IS_PART = 1, 2, 4
-KNOWN_FLAGS = INDEX_IS_PLAIN | VALUES_ARE_PLAIN | IS_PART
+INDEX_IS_PLAIN, VALUES_ARE_PLAIN, IS_PART, NAMES_LARGE_VALUES = 1, 2, 4, 8
+KNOWN_FLAGS = INDEX_IS_PLAIN | VALUES_ARE_PLAIN | IS_PART | NAMES_LARGE_VALUES
 
 # Bounds of the page "Limits": nothing is inflated or counted beyond them.
 FRAME_BYTES_MAX = 64 << 20
@@ -27,6 +27,8 @@ INFLATION_RATIO_MAX = 250
 INFLATION_FREE_BYTES = 1 << 20
 OBJECTS_MAX = 1_000_000
 CELLS_MAX = 16_000_000
+LARGE_VALUE_NAME_BYTES = 40
+PIECE_BYTES = 1 << 20
 TRANSACTIONS_MAX = 200_000
 NUMBER_MAX = (1 << 63) - 1
 
@@ -340,6 +342,18 @@ class Group:
         self.objects, self.transactions, self.columns = objects, transactions, columns
 
 
+class LargeValue:
+    """What stands in a column in place of a value whose bytes go by themselves."""
+
+    def __init__(self, data):
+        self.digest, (self.length,) = bytes(data[:32]), struct.unpack("<Q", data[32:])
+        if self.length <= LARGE_VALUE_NAME_BYTES:
+            raise Malformed("a large value is shorter than its name")
+
+    def is_of(self, data):
+        return len(data) == self.length and hashlib.sha256(data).digest() == self.digest
+
+
 class ChangeSet:
     """A frame, decoded: `new` (identity, entity name), `known` (zone object numbers), `transactions` (time,
     replica), `groups`, `tombstones` (identity, time)."""
@@ -365,6 +379,20 @@ class ChangeSet:
         if next(columns, None) is not None:
             raise Malformed("there are columns of no group")
         self.tombstones = self.read_tombstones(Message(index.data(10)))
+
+    def large_values(self):
+        return [value for group in self.groups for _, values in group.columns for value in values or ()
+                if isinstance(value, LargeValue)]
+
+    def fill(self, found):
+        """Puts the bytes of large values in, by digest; without one of them the change set waits."""
+        for group in self.groups:
+            for _, values in group.columns:
+                for row, value in enumerate(values or ()):
+                    if isinstance(value, LargeValue):
+                        if value.digest not in found:
+                            raise Unknown("the zone does not have the large value %s" % value.digest.hex())
+                        values[row] = found[value.digest]
 
     def entity(self, place):
         if place >= len(self.entities):
@@ -435,7 +463,9 @@ def read_column(wire, rows, object_count):
     """(kind, values): None for a null row, a place in the object table for a reference, (added, removed) for
     elements. Of a kind that is not known the values are None as a whole."""
     kind, packing, nulls = wire.number(1), wire.number(2), wire.data(3)
-    numbers, content = wire.data(4), wire.data(5)
+    numbers, content, large = wire.data(4), wire.data(5), wire.data(6)
+    if large and kind != BYTES:
+        raise Unknown("large values of kind %d" % kind)
 
     def unpack(packings):
         if packing > packings:
@@ -467,6 +497,11 @@ def read_column(wire, rows, object_count):
         values = [bit(numbers, row) for row in range(rows)]
     elif kind == BYTES:
         values = slices()
+        for row in range(rows):
+            if bit(large, row):
+                if len(values[row]) != LARGE_VALUE_NAME_BYTES:
+                    raise Malformed("a large value has no name")
+                values[row] = LargeValue(values[row])
     elif kind in (STRINGS, DECIMALS, URIS):
         values = [text(row) for row in slices()]
     elif kind == UUIDS:

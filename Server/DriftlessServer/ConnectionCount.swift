@@ -1,6 +1,6 @@
 import HummingbirdCore
 
-/// Lets no more than so many connections in; the rest wait in the listen queue.
+/// Lets no more than so many connections in; the rest wait in the listen queue. `ConnectionRoom` sees to it that this is seldom.
 struct ConnectionCount: AvailableConnectionsDelegate {
   let limits: LiveLimits
   let metrics: ServerMetrics
@@ -14,7 +14,7 @@ struct ConnectionCount: AvailableConnectionsDelegate {
   mutating func connectionOpened() {
     count += 1
     metrics.connectionOpened()
-    if count == limits.connectionsMax { metrics.countPausedAccept() }
+    if count == most { metrics.countPausedAccept() }
   }
 
   mutating func connectionClosed() {
@@ -22,5 +22,11 @@ struct ConnectionCount: AvailableConnectionsDelegate {
     metrics.connectionClosed()
   }
 
-  func isAcceptingNewConnections() -> Bool { count < limits.connectionsMax }
+  func isAcceptingNewConnections() -> Bool { count < most }
+
+  /// Those that are being closed are among them.
+  private var most: Int {
+    let limits = limits.current
+    return limits.connectionsMax + 2 * limits.connectionsReserve
+  }
 }

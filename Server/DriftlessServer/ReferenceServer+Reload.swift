@@ -26,7 +26,7 @@ extension ReferenceServer {
     default: reload.left.append("tlsCertificate")
     }
     let former = limits.current
-    let (taken, left) = fresh.limits.taken(over: former)
+    let (taken, left) = Self.fitted(fresh.limits, logger).taken(over: former)
     reload.changed += taken.names(otherwiseThan: former)
     reload.left += left
     noteLimits(taken.changes(from: former))

@@ -24,6 +24,7 @@ package struct ReferenceServer: Sendable {
   let certificate: LiveCertificate
   let limits: LiveLimits
   let refusals: AuditRefusals
+  let connections: ConnectionRoom
 
   /// Opens a data folder for serving.
   ///
@@ -33,7 +34,7 @@ package struct ReferenceServer: Sendable {
     try options.check()
     let shown = try ServingCertificate(options)
     certificate = LiveCertificate(shown)
-    let limits = LiveLimits(options.limits)
+    let limits = LiveLimits(Self.fitted(options.limits, logger))
     self.limits = limits
     let folder = try DataFolder.toServe(data)
     if folder.isOpenToOthers {
@@ -41,11 +42,13 @@ package struct ReferenceServer: Sendable {
         "other users may enter the data folder, and read what in it is not closed to them",
         metadata: ["folder": "\(data.path)", "try": "chmod 700 \(data.path)"])
     }
+    if let note = folder.networkNote { logger.warning("\(note)") }
     shown?.warn(logger)
     lock = try folder.lockForServing()
     self.options = options
     self.logger = logger
     metrics = ServerMetrics()
+    connections = ConnectionRoom(limits: limits, metrics: metrics, logger: logger)
     news = ZoneNews(waitersMax: limits.waitersMax)
     let storage = try SQLiteZoneStorage(
       folder: folder, limits: options.limits, metrics: metrics, news: news, logger: logger)
@@ -65,12 +68,13 @@ package struct ReferenceServer: Sendable {
       let shown = try ServingCertificate(options)
       shown?.warn(logger)
       certificate = LiveCertificate(shown)
-      let limits = LiveLimits(options.limits)
+      let limits = LiveLimits(Self.fitted(options.limits, logger))
       self.limits = limits
       lock = nil
       self.options = options
       self.logger = logger
       metrics = ServerMetrics()
+      connections = ConnectionRoom(limits: limits, metrics: metrics, logger: logger)
       news = ZoneNews(waitersMax: limits.waitersMax)
       let storage = try PostgresZoneStorage(
         database: database, limits: options.limits, metrics: metrics, news: news, logger: logger)
@@ -151,8 +155,9 @@ package struct ReferenceServer: Sendable {
     let scheme = certificate.current == nil ? "http" : "https"
     return Application(
       router: router(),
-      server: HTTPServerBuilder { [limits, certificate] in
-        ServingChannel(responder: $0, limits: limits, certificate: certificate)
+      server: HTTPServerBuilder { [limits, certificate, connections] in
+        ServingChannel(
+          responder: $0, limits: limits, certificate: certificate, connections: connections)
       },
       configuration: ApplicationConfiguration(
         address: .hostname(options.host, port: options.port), serverName: "driftless",
@@ -160,6 +165,7 @@ package struct ReferenceServer: Sendable {
       onServerRunning: { channel in
         let port = channel.localAddress?.port ?? options.port
         pulse.begin(at: channel)
+        await pauseWhereFilesAreOut(channel)
         onListening("\(scheme)://\(host):\(port)")
       },
       logger: logger)
@@ -168,12 +174,15 @@ package struct ReferenceServer: Sendable {
   private func router() -> Router<ServerContext> {
     let router = Router(context: ServerContext.self)
     router.add(middleware: ErrorReplies(metrics: metrics, limits: limits))
-    let operators = OperatorGate(storage: storage, limits: limits, audit: refusals)
+    let operators = OperatorGate(
+      storage: storage, limits: limits, audit: refusals, connections: connections)
     OperatorRoutes(server: self, operators: operators).add(to: router)
-    let gate = Gate(storage: storage, limits: limits, audit: refusals)
+    let gate = Gate(
+      storage: storage, limits: limits, audit: refusals, connections: connections)
     ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: limits, gate: gate)
       .add(to: router)
     EnrolmentRoutes(storage: storage, limits: limits, gate: gate).add(to: router)
+    ValueRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate).add(to: router)
     SnapshotRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate)
       .add(to: router)
     DigestRoutes(storage: storage, metrics: metrics, gate: gate).add(to: router)

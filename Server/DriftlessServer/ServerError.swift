@@ -14,6 +14,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let noZone = Code(name: "no-zone", status: 404)
     package static let noSnapshot = Code(name: "no-snapshot", status: 404)
     package static let notStaged = Code(name: "not-staged", status: 404)
+    package static let noValue = Code(name: "no-value", status: 404)
     package static let notFound = Code(name: "not-found", status: 404)
     package static let stale = Code(name: "stale", status: 409)
     package static let generationChanged = Code(name: "generation-changed", status: 409)
@@ -60,6 +61,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
   package var floor: UInt64?
   /// With stale: zone numbers of what changed.
   package var objects: [UInt64] = []
+  /// With values-missing: the names of the values.
+  package var values: [String] = []
   /// With stale: whether a pull brings something of what is in the way.
   package var hasNews = true
   /// The server's clock, where that helps the client.
@@ -89,6 +92,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
       refusal.message, suggestion: refusal.suggestion, head: refusal.head ?? head)
     objects = refusal.objects
     floor = refusal.floor
+    values = refusal.values
     serverTimeMilliseconds = refusal.serverTimeMilliseconds
   }
 

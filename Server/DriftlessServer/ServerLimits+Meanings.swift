@@ -8,7 +8,9 @@ extension ServerLimits {
     "bodiesInMemoryBytesMax":
       "Bytes of request bodies held in memory at one time by all requests; above it, 503.",
     "valuesInMemoryBytesMax":
-      "Bytes of values sections that are inflated at one time, to check them; above it, 503. At least what one change set may have (`ChangeSetLimits.valuesBytesMax`).",
+      "Bytes that pushes inflate to which are in memory at one time: their values until they are checked, their indexes until they are answered. Above it, 503; of one zone half of it, of one token three eighths. At least what one change set may have (`ChangeSetLimits.valuesBytesMax`).",
+    "answersInMemoryBytesMax":
+      "Bytes of answers that are in memory at one time until they are sent; above it, 503; of one zone half of it, of one token three eighths.",
     "commonPlacesMax":
       "Places that a replica may ask after at one time to find where its log and the zone's part.",
     "bodySeconds":
@@ -17,6 +19,10 @@ extension ServerLimits {
       "Bytes a second that a long body has to come with.",
     "objectsPerPushMax":
       "Objects named by one push.",
+    "propertiesPerObjectMax":
+      "Properties of one object that were set after its insert. A table of SQLite's has 2,000 columns at most, unless it is built otherwise.",
+    "propertiesPerZoneMax":
+      "Names of properties that one zone may have.",
     "partsPerPushMax":
       "Parts that one push may come in.",
     "stagedBytesPerReplicaMax":
@@ -25,6 +31,14 @@ extension ServerLimits {
       "Bytes of the parts of all replicas' pushes that wait; above it, 503.",
     "stagedSeconds":
       "Seconds after its last part came for which a push is waited for (7 days).",
+    "valueBytesMax":
+      "Bytes of one large value. A client that has a larger one sets the object aside, with both numbers. 0 means that the server takes none, and clients send such values within their change sets.",
+    "unnamedValueBytesPerZoneMax":
+      "Bytes of one zone's large values that nothing names so far, as declared; above it, 507.",
+    "unnamedValueBytesPerTokenMax":
+      "Bytes of those that came with one token; above it, 507.",
+    "valueLeaseSeconds":
+      "Seconds for which a large value that nothing names is kept after somebody asked for it (7 days).",
     "clockAheadMillisecondsMax":
       "Milliseconds that a transaction's time may lie ahead of this host's clock (24 hours).",
     "clockLeapMillisecondsMax":
@@ -42,7 +56,13 @@ extension ServerLimits {
     "waitersMax":
       "Long polls that wait for news at one time; further ones are answered after a second or two.",
     "connectionsMax":
-      "Open connections; further ones wait in the listen queue.",
+      "Open connections that have shown a token which lets them in, and, as far as these leave room, others. Above `waitersMax`: each long poll has a connection.",
+    "connectionsReserve":
+      "Open connections beside them that have shown no such token yet; of further ones the oldest is closed.",
+    "connectionsPerAddressMax":
+      "The same of one address: many hosts may be behind one.",
+    "headSeconds":
+      "Seconds that a connection may take to its first whole head, TLS included.",
     "idleSeconds":
       "Seconds after which a connection with no request, or with half of one, is closed.",
     "headerBytesMax":
@@ -54,7 +74,9 @@ extension ServerLimits {
     "groupPushesMax":
       "Pushes in one group commit: bounds the time until the first of the group is answered.",
     "groupBytesMax":
-      "Bytes in one group commit.",
+      "Cost in one group commit: bytes, and 32 for each property of each object that is looked up.",
+    "groupMillisecondsMax":
+      "Milliseconds of writing after which a group commit ends: a push at least. What is left comes after what other zones have waiting.",
     "checkpointPages":
       "Pages of write-ahead log (4 KiB each) above which the server checkpoints.",
     "databaseBytesMax":

@@ -4,7 +4,7 @@ package import Foundation
 ///
 /// `"limits"` of the configuration and `driftless-server serve --limits FILE.json` override single
 /// values: `{"bodyBytesMax": 33554432, "connectionsMax": 4096}`. An unknown name or a value below 1
-/// is refused.
+/// is refused; `databaseBytesMax` and `valueBytesMax` may be 0.
 package struct ServerLimits: Sendable, Equatable {
   /// Bytes of one push as sent (compressed). Larger ones get 413 before they are read. As much as a
   /// client makes of one (`ChangeSetLimits.frameBytesMax`): a smaller bound would leave an import stuck.
@@ -13,9 +13,13 @@ package struct ServerLimits: Sendable, Equatable {
   package var inflatedBytesMax = 32 << 20
   /// Bytes of request bodies held in memory at one time by all requests; above it, 503.
   package var bodiesInMemoryBytesMax = 256 << 20
-  /// Bytes of values sections that are inflated at one time, to check them; above it, 503. At least
-  /// what one change set may have (`ChangeSetLimits.valuesBytesMax`).
+  /// Bytes that pushes inflate to which are in memory at one time: their values until they are checked, their indexes until they
+  /// are answered. Above it, 503; of one zone half of it, of one token three eighths. At least what one change set may have
+  /// (`ChangeSetLimits.valuesBytesMax`).
   package var valuesInMemoryBytesMax = 512 << 20
+  /// Bytes of answers that are in memory at one time until they are sent; above it, 503; of one zone half of it, of one token three
+  /// eighths.
+  package var answersInMemoryBytesMax = 512 << 20
   /// Places that a replica may ask after at one time to find where its log and the zone's part.
   package var commonPlacesMax = 10_000
   /// Seconds that a client may take to send one body, beside a second for each `bodyBytesPerSecondMin`: bounds a slow sender.
@@ -24,6 +28,11 @@ package struct ServerLimits: Sendable, Equatable {
   package var bodyBytesPerSecondMin = 4 << 10
   /// Objects named by one push.
   package var objectsPerPushMax = 1_000_000
+  /// Properties of one object that were set after its insert. A table of SQLite's has 2,000 columns at most, unless it is built
+  /// otherwise.
+  package var propertiesPerObjectMax = 4000
+  /// Names of properties that one zone may have.
+  package var propertiesPerZoneMax = 20_000
   /// Parts that one push may come in.
   package var partsPerPushMax = 10_000
   /// Bytes of the parts of one replica's pushes that wait for their last one, beside the log. A larger push is refused.
@@ -32,6 +41,15 @@ package struct ServerLimits: Sendable, Equatable {
   package var stagedBytesMax = 8 << 30
   /// Seconds after its last part came for which a push is waited for (7 days).
   package var stagedSeconds = 7 * 24 * 3600
+  /// Bytes of one large value. A client that has a larger one sets the object aside, with both numbers. 0 means that the server
+  /// takes none, and clients send such values within their change sets.
+  package var valueBytesMax = 0
+  /// Bytes of one zone's large values that nothing names so far, as declared; above it, 507.
+  package var unnamedValueBytesPerZoneMax = 8 << 30
+  /// Bytes of those that came with one token; above it, 507.
+  package var unnamedValueBytesPerTokenMax = 4 << 30
+  /// Seconds for which a large value that nothing names is kept after somebody asked for it (7 days).
+  package var valueLeaseSeconds = 7 * 24 * 3600
   /// Milliseconds that a transaction's time may lie ahead of this host's clock (24 hours).
   package var clockAheadMillisecondsMax = 24 * 3600 * 1000
   /// Milliseconds that the host's clock may be set ahead and be followed at once (30 days).
@@ -50,8 +68,15 @@ package struct ServerLimits: Sendable, Equatable {
   package var waitSecondsMax = 50
   /// Long polls that wait for news at one time; further ones are answered after a second or two.
   package var waitersMax = 4096
-  /// Open connections; further ones wait in the listen queue.
-  package var connectionsMax = 1024
+  /// Open connections that have shown a token which lets them in, and, as far as these leave room, others. Above `waitersMax`: each
+  /// long poll has a connection.
+  package var connectionsMax = 8192
+  /// Open connections beside them that have shown no such token yet; of further ones the oldest is closed.
+  package var connectionsReserve = 64
+  /// The same of one address: many hosts may be behind one.
+  package var connectionsPerAddressMax = 256
+  /// Seconds that a connection may take to its first whole head, TLS included.
+  package var headSeconds = 10
   /// Seconds after which a connection with no request, or with half of one, is closed.
   package var idleSeconds = 60
   /// Bytes of all header fields of one request.
@@ -62,8 +87,11 @@ package struct ServerLimits: Sendable, Equatable {
   package var queuedPushesMax = 512
   /// Pushes in one group commit: bounds the time until the first of the group is answered.
   package var groupPushesMax = 64
-  /// Bytes in one group commit.
+  /// Cost in one group commit: bytes, and 32 for each property of each object that is looked up.
   package var groupBytesMax = 32 << 20
+  /// Milliseconds of writing after which a group commit ends: a push at least. What is left comes after what other zones have
+  /// waiting.
+  package var groupMillisecondsMax = 20
   /// Pages of write-ahead log (4 KiB each) above which the server checkpoints.
   package var checkpointPages = 4000
   /// Bytes of the database file; above it a push gets 507. 0 means that only the disk bounds it.
@@ -113,7 +141,12 @@ package struct ServerLimits: Sendable, Equatable {
     ("bodyBytesMax", \.bodyBytesMax), ("inflatedBytesMax", \.inflatedBytesMax),
     ("bodiesInMemoryBytesMax", \.bodiesInMemoryBytesMax), ("bodySeconds", \.bodySeconds),
     ("objectsPerPushMax", \.objectsPerPushMax),
+    ("propertiesPerObjectMax", \.propertiesPerObjectMax),
+    ("propertiesPerZoneMax", \.propertiesPerZoneMax),
     ("clockAheadMillisecondsMax", \.clockAheadMillisecondsMax),
+    ("valueBytesMax", \.valueBytesMax), ("valueLeaseSeconds", \.valueLeaseSeconds),
+    ("unnamedValueBytesPerZoneMax", \.unnamedValueBytesPerZoneMax),
+    ("unnamedValueBytesPerTokenMax", \.unnamedValueBytesPerTokenMax),
     ("partsPerPushMax", \.partsPerPushMax), ("stagedBytesMax", \.stagedBytesMax),
     ("stagedBytesPerReplicaMax", \.stagedBytesPerReplicaMax), ("stagedSeconds", \.stagedSeconds),
     ("bodyBytesPerSecondMin", \.bodyBytesPerSecondMin),
@@ -122,12 +155,16 @@ package struct ServerLimits: Sendable, Equatable {
     ("clockLeapSeconds", \.clockLeapSeconds),
     ("pageBytesMax", \.pageBytesMax), ("pageEntriesMax", \.pageEntriesMax),
     ("waitSecondsMax", \.waitSecondsMax), ("waitersMax", \.waitersMax),
+    ("connectionsReserve", \.connectionsReserve), ("headSeconds", \.headSeconds),
+    ("connectionsPerAddressMax", \.connectionsPerAddressMax),
+    ("groupMillisecondsMax", \.groupMillisecondsMax),
     ("connectionsMax", \.connectionsMax), ("idleSeconds", \.idleSeconds),
     ("headerBytesMax", \.headerBytesMax), ("headerFieldsMax", \.headerFieldsMax),
     ("queuedPushesMax", \.queuedPushesMax), ("groupPushesMax", \.groupPushesMax),
     ("groupBytesMax", \.groupBytesMax), ("checkpointPages", \.checkpointPages),
     ("databaseBytesMax", \.databaseBytesMax), ("replicasPerZoneMax", \.replicasPerZoneMax),
     ("retryAfterSeconds", \.retryAfterSeconds), ("readers", \.readers),
+    ("answersInMemoryBytesMax", \.answersInMemoryBytesMax),
     ("valuesInMemoryBytesMax", \.valuesInMemoryBytesMax), ("commonPlacesMax", \.commonPlacesMax),
     ("holdStaleAnswers", \.holdStaleAnswers), ("holdStaleSeconds", \.holdStaleSeconds),
     ("holdMilliseconds", \.holdMilliseconds), ("foldLogBytesMin", \.foldLogBytesMin),
@@ -159,7 +196,12 @@ package struct ServerLimits: Sendable, Equatable {
   }
 
   /// The values that a limit may have.
-  package static let range = 1...(1 << 40)
+  package static func range(of name: String) -> ClosedRange<Int> {
+    (mayBeZero.contains(name) ? 0 : 1)...(1 << 40)
+  }
+
+  /// Where 0 has a meaning of its own.
+  private static let mayBeZero: Set<String> = ["databaseBytesMax", "valueBytesMax"]
 
   /// Sets one limit.
   ///
@@ -168,8 +210,10 @@ package struct ServerLimits: Sendable, Equatable {
     guard let path = Self.fields.first(where: { $0.0 == name })?.1 else {
       throw ServerError.badLimits("the limits file names an unknown limit, \(name)")
     }
-    guard Self.range.contains(value) else {
-      throw ServerError.badLimits("the limit \(name) is \(value); it must be 1 or more")
+    let range = Self.range(of: name)
+    guard range.contains(value) else {
+      throw ServerError.badLimits(
+        "the limit \(name) is \(value); it must be \(range.lowerBound) or more")
     }
     self[keyPath: path] = value
   }
@@ -191,6 +235,22 @@ package struct ServerLimits: Sendable, Equatable {
     Self.fields.filter { self[keyPath: $0.1] != other[keyPath: $0.1] }.map(\.0).sorted()
   }
 
+  /// What a server has open beside its connections: the database's files, and some of each event loop.
+  private static let otherFiles = 64
+
+  /// How many files these limits want a process to have open.
+  package var files: Int { connectionsMax + 2 * connectionsReserve + Self.otherFiles }
+
+  /// These limits with no more connections than a process may have open that may open so many files.
+  package func fitted(toFiles count: Int) -> ServerLimits {
+    guard files > count else { return self }
+    var limits = self
+    let room = max(4, count - Self.otherFiles)
+    limits.connectionsReserve = min(connectionsReserve, room / 4)
+    limits.connectionsMax = room - 2 * limits.connectionsReserve
+    return limits
+  }
+
   /// These limits as far as a process that serves by `other` can take them, and the names of those that it cannot.
   func taken(over other: ServerLimits) -> (limits: ServerLimits, left: [String]) {
     var limits = self
@@ -208,6 +268,11 @@ package struct ServerLimits: Sendable, Equatable {
       found.append(
         "bodyBytesMax is above bodiesInMemoryBytesMax: no push of more than "
           + "\(bodiesInMemoryBytesMax) bytes ever passes")
+    }
+    if waitersMax >= connectionsMax {
+      found.append(
+        "waitersMax is not below connectionsMax: where \(connectionsMax) wait for news, nobody "
+          + "else is let in for long")
     }
     return found
   }

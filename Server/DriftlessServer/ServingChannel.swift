@@ -11,8 +11,10 @@ struct ServingChannel: HTTPChannelHandler {
   let responder: Responder
   let limits: LiveLimits
   let certificate: LiveCertificate
+  let connections: ConnectionRoom
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+    connections.opened(channel)
     let context = certificate.current?.context
     let plain = HTTP1Channel(responder: responder, configuration: configuration)
     return channel.eventLoop.makeCompletedFuture {
@@ -28,7 +30,9 @@ struct ServingChannel: HTTPChannelHandler {
   private var configuration: HTTP1Channel.Configuration {
     let limits = limits.current
     var configuration = HTTP1Channel.Configuration(
-      additionalChannelHandlers: [HangUpWatch.Installer()],
+      additionalChannelHandlers: [
+        HangUpWatch.Installer(), HeadWatch(seconds: limits.headSeconds),
+      ],
       idleTimeout: .seconds(Int64(limits.idleSeconds)))
     configuration.httpDecoder = .init(
       maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,

@@ -19,7 +19,74 @@ enum AppendCases {
     ),
     StorageCase("What was acknowledged is there after the server was started anew", restart),
     StorageCase("Pushes at one time get dense numbers", concurrent),
+    StorageCase("However many pushes wait for one zone, those of another are not refused", queues),
+    StorageCase(
+      "A zone has no more names of properties than it may, and an object no more properties", names),
   ]
+
+  /// However many pushes wait for one zone, those of another are not refused.
+  static func queues(kind: StorageUnderTest) async throws {
+    var limits = ServerLimits()
+    limits.queuedPushesMax = 1
+    limits.groupPushesMax = 1
+    let test = try await StorageWorld(kind, limits: limits)
+    let (zone, otherName) = (try await test.zone(), "other-\(UUID().uuidString)")
+    try kind.administer { _ = try $0.createZone(otherName) }
+    let other = try await test.zone(otherName)
+    let storage = test.storage
+    try await withThrowingTaskGroup(of: ServerError.Code?.self) { group in
+      for _ in 0..<60 {
+        let push = TestReplica().push(
+          1, zone.generation, inserts: (0..<200).map { _ in .init(first: UUID(), count: 1) })
+        group.addTask { try await code { _ = try await storage.append(push, to: zone) } }
+      }
+      var replica = TestReplica()
+      for _ in 0..<10 {
+        let push = replica.push(other.generation)
+        try expect(
+          await test.refusal(push, of: other) == nil, "a push to another zone is refused")
+      }
+      var refused = 0
+      for try await code in group {
+        try expect(code == nil || code == .busy, "\(String(describing: code))")
+        if code != nil { refused += 1 }
+      }
+      try expect(refused > 0, "the zone's own line is bounded")
+    }
+  }
+
+  /// A zone has no more names of properties than it may, and an object no more properties.
+  static func names(kind: StorageUnderTest) async throws {
+    var limits = ServerLimits()
+    limits.propertiesPerZoneMax = 5
+    limits.propertiesPerObjectMax = 3
+    let test = try await StorageWorld(kind, limits: limits)
+    let (zone, otherName) = (try await test.zone(), "other-\(UUID().uuidString)")
+    try kind.administer { _ = try $0.createZone(otherName) }
+    let other = try await test.zone(otherName)
+    var replica = TestReplica()
+    _ = try await test.storage.append(
+      replica.push(zone.generation, inserts: [.init(first: UUID(), count: 3)]), to: zone)
+    func refusal(_ names: [String], _ object: UInt64) async throws -> ServerError.Code? {
+      try await test.refusal(replica.push(zone.generation, .update(names, of: [object])), of: zone)
+    }
+    try expect(try await refusal(["a", "b", "c"], 1) == nil)
+    try expect(try await refusal(["d"], 1) == .tooLarge, "a fourth property of an object")
+    try expect(try await refusal(["c", "b", "a"], 1) == nil, "those that it has")
+    try expect(try await refusal(["d", "e"], 2) == nil)
+    try expect(try await refusal(["f"], 3) == .tooLarge, "a sixth name")
+    try expect(try await refusal(["e", "a"], 3) == nil, "names that the zone has")
+    // Whole again, and not counted in another zone.
+    try expect(
+      try await test.refusal(
+        replica.push(zone.generation, .delete([1])), of: zone) == nil)
+    var second = TestReplica()
+    _ = try await test.storage.append(
+      second.push(other.generation, inserts: [.init(first: UUID(), count: 1)]), to: other)
+    try expect(
+      try await test.refusal(
+        second.push(other.generation, .update(["f", "g"], of: [1])), of: other) == nil)
+  }
 
   /// Sequence numbers are dense and object numbers follow each other.
   static func numbers(kind: StorageUnderTest) async throws {

@@ -103,14 +103,14 @@ struct ServeCheck {
   private static func notes(of limits: ServerLimits) -> [String] {
     var notes = limits.contradictions
     var files = rlimit()
-    // What is open beside connections: the database's files, and three of each event loop.
-    let others = 64
     if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files) == 0,
-      files.rlim_cur < UInt(limits.connectionsMax + others)
+      files.rlim_cur < UInt(limits.files)
     {
       notes.append(
         "the system lets a process of this user open \(files.rlim_cur) files here, and "
-          + "connectionsMax is \(limits.connectionsMax): raise LimitNOFILE (ulimit -n) above it")
+          + "connectionsMax is \(limits.connectionsMax): it would be "
+          + "\(limits.fitted(toFiles: Int(clamping: files.rlim_cur)).connectionsMax). "
+          + "To have all, raise LimitNOFILE (ulimit -n) to \(limits.files)")
     }
     return notes
   }

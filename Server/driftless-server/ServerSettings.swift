@@ -42,7 +42,7 @@ struct ServerSettings {
   /// What a file of limits may have, or the limits of a configuration.
   private static let limits = ServerLimits.names.map { name in
     SettingDeclaration(
-      name, .whole(ServerLimits.range),
+      name, .whole(ServerLimits.range(of: name)),
       standard: ServerLimits()[name].map { .number(Double($0)) },
       ServerLimits.meanings[name] ?? "")
   }

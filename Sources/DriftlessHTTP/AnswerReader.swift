@@ -62,8 +62,10 @@ struct AnswerReader {
       throw TransportError.damagedBody(address, "it does not say where the zone's log stands")
     }
     do {
-      return try PullPage(
+      var page = try PullPage(
         body: response.body, generation: generation, head: head, serverTimeMilliseconds: time)
+      page.lostValues = response.fields[PullPage.lostField.lowercased()]
+      return page
     } catch {
       guard error.code == .damaged else { throw error }
       throw TransportError.damagedBody(address, error.message)

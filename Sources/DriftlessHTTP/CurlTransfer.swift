@@ -61,18 +61,24 @@ final class CurlTransfer {
 
   private func setHeaders() {
     if !request.authorization.isEmpty { append("Authorization: \(request.authorization)") }
+    if !request.replicaName.isEmpty { append("\(ReplicaName.field): \(request.replicaName)") }
     append("User-Agent: driftless")
     append("Accept: application/json, application/vnd.driftless.log")
-    if case .post(let data, let contentType) = request.method {
+    if let (data, contentType) = request.method.body {
       append("Content-Type: \(contentType)")
       append("\(AnswerCheck.requestField): \(request.contentDigest)")
       // Without this, libcurl waits up to a second for "100 Continue" before it sends a large body.
       append("Expect:")
       driftless_curl_set_size(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(data.count))
       // The bytes are copied, so they live as long as the handle needs them.
-      data.withUnsafeBytes { bytes in
-        _ = driftless_curl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, bytes.baseAddress)
+      if data.isEmpty {
+        setString(CURLOPT_COPYPOSTFIELDS, "")
+      } else {
+        data.withUnsafeBytes { bytes in
+          _ = driftless_curl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, bytes.baseAddress)
+        }
       }
+      if request.method.name != "POST" { setString(CURLOPT_CUSTOMREQUEST, request.method.name) }
     } else {
       set(CURLOPT_HTTPGET, 1)
     }

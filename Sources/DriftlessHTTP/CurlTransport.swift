@@ -201,6 +201,52 @@ public final class CurlTransport: ZoneTransport {
     }
   }
 
+  /// Hands a piece of a large value to the zone.
+  public func put(_ piece: ValuePiece) async throws -> ValueState {
+    do {
+      return try await send(
+        .put(piece.bytes, contentType: WirePath.valueType), path: HTTPWire.path(of: piece),
+        bodyBytesMax: options.jsonBytesMax
+      ) { response in
+        try self.answers.decode(ValueState.self, from: response)
+      }
+    } catch let error as ProtocolError where error.code == Self.notFound {
+      throw ProtocolError.takesNoValues
+    }
+  }
+
+  /// What a server of before large values says of their paths.
+  private static let notFound = ProtocolError.Code(rawValue: "not-found")
+
+  /// A piece of a large value of the zone.
+  public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    do {
+      return try await send(
+        .get, path: HTTPWire.path(ofValue: digest, generation, range),
+        bodyBytesMax: range.count + options.jsonBytesMax
+      ) { response in
+        guard response.mediaType == WirePath.valueType else { throw self.answers.foreign(response) }
+        return response.body
+      }
+    } catch let error as ProtocolError where error.code == Self.notFound {
+      throw ProtocolError.noValue(digest)
+    }
+  }
+
+  /// Large values that the zone's log names and the zone lacks.
+  public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    do {
+      return try await send(
+        .get, path: HTTPWire.path(ofLostValues: generation, after: digest),
+        bodyBytesMax: options.jsonBytesMax
+      ) { response in
+        try self.answers.decode(LostValues.self, from: response)
+      }
+    } catch let error as ProtocolError where error.code == Self.notFound {
+      return LostValues([])
+    }
+  }
+
   /// Digests of what the zone's log comes to.
   public func digests(at cursor: Cursor) async throws -> ZoneDigests {
     do {

@@ -6,6 +6,23 @@ struct HTTPRequest: Sendable {
   enum Method: Sendable {
     case get
     case post(Data, contentType: String)
+    case put(Data, contentType: String)
+
+    var name: String {
+      switch self {
+      case .get: "GET"
+      case .post: "POST"
+      case .put: "PUT"
+      }
+    }
+
+    /// What is sent with it; nil for a request without a body.
+    var body: (data: Data, contentType: String)? {
+      switch self {
+      case .get: nil
+      case .post(let data, let contentType), .put(let data, let contentType): (data, contentType)
+      }
+    }
   }
 
   /// A request under this address, with the digest of its body.
@@ -16,7 +33,8 @@ struct HTTPRequest: Sendable {
     url = base + path
     self.method = method
     authorization = token.map { "Bearer \($0)" } ?? ""
-    if case .post(let body, _) = method { contentDigest = AnswerCheck.contentDigest(of: body) }
+    replicaName = options.replicaName?.fieldValue ?? ""
+    if let body = method.body?.data { contentDigest = AnswerCheck.contentDigest(of: body) }
     self.bodyBytesMax = bodyBytesMax
     connectTimeoutMilliseconds = options.connectTimeoutMilliseconds
     stallTimeoutSeconds = options.stallTimeoutSeconds &+ waitSeconds
@@ -29,6 +47,8 @@ struct HTTPRequest: Sendable {
   var method: Method
   /// Empty where nothing is shown.
   var authorization: String
+  /// Empty where none is told.
+  var replicaName: String
   /// Of the body; empty when there is none.
   var contentDigest = ""
   /// The most bytes that the answer's body may have.
@@ -42,10 +62,8 @@ struct HTTPRequest: Sendable {
 
   /// What an answer's check covers of it.
   var checked: AnswerCheck.Request {
-    var name = "GET"
-    if case .post = method { name = "POST" }
-    return AnswerCheck.Request(
-      method: name, target: url, authorization: authorization, contentDigest: contentDigest)
+    AnswerCheck.Request(
+      method: method.name, target: url, authorization: authorization, contentDigest: contentDigest)
   }
 }
 

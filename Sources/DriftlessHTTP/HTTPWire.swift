@@ -37,9 +37,33 @@ enum HTTPWire {
       )
     case .blocks(let range, let columns):
       ("/digests/blocks?first=\(range)&columns=\(list(columns))", WirePath.digestsType)
+    case .cells(let blocks, let columns):
+      (
+        "/digests/cells?first=\(blocks.lowerBound)&count=\(blocks.count)&columns=\(list(columns))",
+        WirePath.digestsType
+      )
     case .objects(let numbers):
       ("/digests/objects?first=\(numbers.lowerBound)&count=\(numbers.count)", WirePath.segmentType)
     }
+  }
+
+  static func path(of piece: ValuePiece) -> String {
+    "/values/\(piece.value.name)?generation=\(piece.generation.uuidString)"
+      + "&replica=\(piece.replica.uuidString)&length=\(piece.value.length)&first=\(piece.first)"
+  }
+
+  static func path(ofValue digest: Data, _ generation: UUID, _ range: Range<Int>) -> String {
+    "/values/\(hexadecimal(digest))?generation=\(generation.uuidString)"
+      + "&first=\(range.lowerBound)&count=\(range.count)"
+  }
+
+  static func path(ofLostValues generation: UUID, after digest: Data?) -> String {
+    "/values?generation=\(generation.uuidString)"
+      + (digest.map { "&after=\(hexadecimal($0))" } ?? "")
+  }
+
+  private static func hexadecimal(_ bytes: Data) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
   /// What the answer may take: of objects as much as a change set may, since one object is never cut.

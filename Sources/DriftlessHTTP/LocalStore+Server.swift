@@ -1,4 +1,5 @@
 public import Driftless
+import DriftlessProtocol
 public import DriftlessSync
 public import Foundation
 
@@ -28,6 +29,10 @@ extension LocalStore {
     transport: TransportOptions = TransportOptions(),
     delays: SyncSchedule.Delays = SyncSchedule.Delays()
   ) async throws -> AsyncStream<SyncState> {
+    var transport = transport
+    if transport.replicaName == nil {
+      transport.replicaName = try SyncEngine.name(of: store) ?? ReplicaName.ofHost
+    }
     let way = try CurlTransport(server: server, zone: zone, token: token, options: transport)
     return try await sync(through: way, options: options, delays: delays)
   }

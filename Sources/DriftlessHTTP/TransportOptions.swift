@@ -1,3 +1,4 @@
+public import DriftlessProtocol
 import Foundation
 
 /// How requests are made: every bound, delay and retry limit of the transport, with its unit and
@@ -21,6 +22,8 @@ public struct TransportOptions: Hashable, Sendable {
   /// A file of certificates (PEM) to trust instead of the system's.
   public var certificateAuthorityFile: String? = ProcessInfo.processInfo.environment[
     "SSL_CERT_FILE"]
+  /// The name by which the server's operator knows the replica; it is told with each request. Nil for none.
+  public var replicaName: ReplicaName?
   /// Whether the token may go over plain HTTP to a host other than this one.
   public var allowsPlaintext = false
 

@@ -43,6 +43,10 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let noSnapshot = Code(rawValue: "no-snapshot")
     /// What the replica asks for was purged from the zone's log: the zone's snapshot stands for it.
     public static let purged = Code(rawValue: "purged")
+    /// A push names large values that the zone does not have: send them, then the push again.
+    public static let valuesMissing = Code(rawValue: "values-missing")
+    /// The zone does not have this large value.
+    public static let noValue = Code(rawValue: "no-value")
   }
 
   /// What kind of refusal it is.
@@ -61,13 +65,17 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
   /// With `.purged`: the last entry whose change set may be gone, where the server said it.
   public let floor: UInt64?
 
+  /// With `.valuesMissing`: the names of the values (``LargeValue/name``); at most `objectsMax`.
+  public let values: [String]
+
   /// The most objects that an error lists.
   public static let objectsMax = 100
 
   /// A refusal; of `objects` the first ``objectsMax`` are kept.
   public init(
     _ code: Code, _ message: String, suggestion: String, head: UInt64? = nil,
-    objects: [UInt64] = [], serverTimeMilliseconds: UInt64? = nil, floor: UInt64? = nil
+    objects: [UInt64] = [], serverTimeMilliseconds: UInt64? = nil, floor: UInt64? = nil,
+    values: [String] = []
   ) {
     self.floor = floor
     self.code = code
@@ -76,6 +84,7 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     self.head = head
     self.objects = Array(objects.prefix(Self.objectsMax))
     self.serverTimeMilliseconds = serverTimeMilliseconds
+    self.values = Array(values.prefix(Self.objectsMax))
   }
 
   public var description: String { "\(message) (\(code.rawValue)). \(suggestion)" }

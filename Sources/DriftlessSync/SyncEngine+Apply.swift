@@ -214,6 +214,7 @@ extension SyncEngine {
       try KeptFrames.trim(options, now: store.now, on: transaction.connection)
       try RememberedDeletes.trim(options, now: store.now, on: transaction.connection)
       try LeftZone.forget(transaction)
+      try ValuePieces.trim(on: transaction.connection)
     }
     let state = try replicaState()
     if head > state.head { try writeState { $0.head = max($0.head, head) } }

@@ -179,7 +179,8 @@ extension SyncEngine {
     do {
       let building = PushBuilding(
         transaction, schema: schema, zone: state.zoneID, since: since, knownEdits: knownEdits,
-        header: header, standing: partsMayBeThere ? .asked : .here)
+        header: header, standing: partsMayBeThere ? .asked : .here,
+        values: valueCutting(ofObjects: selection.window.count))
       let bounds =
         takesNoParts
         ? .none : PartBounds(objects: options.partObjectsMax, bytes: options.partBytesMax)
@@ -258,7 +259,10 @@ extension SyncEngine {
       if hasDeletes { try ParkedValues.strikeGone(pending, transaction) }
       state.acknowledged = max(state.acknowledged, through)
       try dropDeltas(pending, sent: sent?.outbox, transaction)
-      if sent != nil { try Outbox.clear(on: transaction.connection) }
+      if sent != nil {
+        try Outbox.clear(on: transaction.connection)
+        try ValuePieces.trim(on: transaction.connection)
+      }
       try acknowledgeStates(
         acknowledged: state.acknowledged, kept, pending, transaction)
       try state.save(in: transaction)

@@ -30,7 +30,9 @@ extension SyncEngine {
     let values = try ParkedValues.rows(on: connection).map { row in
       ParkedEntry(
         sequence: row.sequence, sender: row.sender,
-        code: SealedValue.cell(in: row.value) == nil ? "invalid-value" : "sealed",
+        code: LargeCell.value(in: row.value) != nil
+          ? LargeCell.code
+          : SealedValue.cell(in: row.value) == nil ? "invalid-value" : "sealed",
         reason: row.reason,
         names: [], object: try transaction.identity(of: row.key),
         entity: schema.entity(numbered: row.key.entity)?.name, property: row.property,
@@ -64,6 +66,9 @@ extension SyncEngine {
       let count =
         try Parking.ask(sequence, on: transaction.connection)
         + parked.count { $0.code == KeptKeys.code && (sequence ?? $0.sequence) == $0.sequence }
+      if parked.contains(where: { $0.code == LargeCell.code }) {
+        try transaction.setSetting(retrySetting, .integer(1))
+      }
       if let sequence, count == 0 { throw SyncError.notParked(sequence, store) }
       var accepted = try AcceptedParking.load(transaction)
       for entry in parked where sequence == nil || entry.sequence == sequence {
@@ -104,7 +109,7 @@ extension SyncEngine {
   }
 
   /// Parks what a store has of before that its model of now refuses.
-  private func parkRefused() throws {
+  func parkRefused() throws {
     let refused = RefusedValues(schema)
     guard try store.read({ try refused.areDue($0) }) else { return }
     try settling { applier, state in try refused.park(applier, by: state) }
@@ -225,7 +230,7 @@ extension SyncEngine {
     try Parking.settle(parked, unknown, waits: waits, on: connection)
   }
 
-  private func isDue(_ parked: Parking.Entry) -> Bool {
+  func isDue(_ parked: Parking.Entry) -> Bool {
     if parked.code == .damaged || parked.triedLevel == FormerParking.heldLevel { return false }
     if parked.code.isWhole { return parked.triedLevel < Parking.level }
     return parked.unknown.contains { isKnown($0, of: parked) }
@@ -233,6 +238,9 @@ extension SyncEngine {
 
   /// Whether a parked cell can be opened by now.
   private func opens(_ row: ParkedValues.Row, _ transaction: ReadTransaction) throws -> Bool {
+    if let large = LargeCell.value(in: row.value) {
+      return try ValuePieces.isWhole(large, on: transaction.connection)
+    }
     guard schema.keys != nil, let cell = SealedValue.cell(in: row.value),
       let entity = schema.entity(numbered: row.key.entity),
       let property = entity.property(named: row.property)

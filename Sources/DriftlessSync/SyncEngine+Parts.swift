@@ -5,6 +5,18 @@ import Foundation
 extension SyncEngine {
   /// Sends the change set in flight; of a push in several parts first those that the server does not have.
   func sendParts(of outbox: Outbox) async throws -> PushReply {
+    try await uploadValues(of: outbox)
+    do {
+      return try await sendAll(of: outbox)
+    } catch let error as ProtocolError where error.code == .valuesMissing {
+      // It let go of some since it said that it has them, or was put back.
+      try await uploadValues(of: outbox)
+      return try await sendAll(of: outbox)
+    }
+  }
+
+  /// The same without the large values that it names.
+  func sendAll(of outbox: Outbox) async throws -> PushReply {
     guard outbox.earlierParts > 0 else { return try await answered(outbox) }
     try await stageParts(of: outbox)
     do {

@@ -50,12 +50,14 @@ extension SyncEngine {
     // A change set without an answer may be in the log already: what it holds is settled first.
     if try hasOutbox() { try await settleOutbox(&report) }
     try await fetchDamaged()
+    try await fetchMissingValues()
     try replayParked()
     try await joinBySnapshot(&report)
     let first = try replicaState().cursor
     var hasAskedForSnapshot = first == 0
     var puller = Puller()
     var page: PullPage?
+    var lostValues: String?
     var action = puller.handle(.begin(cursor: try pulledThrough()))
     while true {
       switch action {
@@ -74,12 +76,13 @@ extension SyncEngine {
           continue
         }
         page = own
+        lostValues = own.lostValues
         try dropPieces()
         action = puller.handle(
           .page(places: own.entries.map(\.mark), generation: own.generation, head: own.head))
       case .apply(let cursor, let head):
         report.pull.add(
-          try applyInParts(
+          try await applyWithValues(
             page?.entries ?? [], cursor: cursor, head: head, allowsMassDelete: allowsMassDelete))
         tell(
           .progress(
@@ -102,6 +105,7 @@ extension SyncEngine {
         }
       case .finish(let head):
         report.pull.add(try finishPull(head: head, allowsMassDelete: allowsMassDelete))
+        try await mendValues(lostValues)
         return
       case .fail(let error):
         throw error
@@ -216,12 +220,14 @@ extension SyncEngine {
   func settleOutbox(_ report: inout SyncReport) async throws -> ProtocolError? {
     guard let outbox = try store.read({ try Outbox.load(from: $0.connection) }) else { return nil }
     do {
-      let reply = try await sendParts(of: outbox)
+      // Values wait for the push: what others wrote is shown before hours of those.
+      let reply = try await sendAll(of: outbox)
       try acknowledge(reply, for: outbox)
       report.push.add(outbox)
     } catch let error as ProtocolError
       where error.code == .stale || Self.isRefusal(error) || error.code == .unsupported
       || error.code == .diverged || error.code == .clockAhead || error.code == .purged
+      || error.code == .valuesMissing
     {
       // The next push builds it anew, and finds what is refused in it.
       if error.code == .clockAhead { believesZoneClock = true }

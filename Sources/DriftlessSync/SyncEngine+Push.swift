@@ -56,6 +56,8 @@ extension SyncEngine {
 
   func runPush(_ allowsMassDelete: Bool, _ report: inout SyncReport) async throws {
     try lock()
+    // A server that took no large values may take them by now.
+    if valueBounds?.bytesMax == nil { valueBounds = nil }
     defer { revivedEdits = RevivedEdits() }
     try carryEnds()
     // What was parked is older than what is pending: it must not come after it.
@@ -65,7 +67,10 @@ extension SyncEngine {
     // A pull that was cut before the head goes on first: a push says what is settled.
     if try !isSettled() { try await runPull(waitSeconds: 0, allowsMassDelete, &report) }
     try offerSealedAnew()
+    try offerLostCells()
     try await pushPending(allowsMassDelete, &report)
+    // Others show what was sent as their models hold it.
+    try parkRefused()
     // What was stale for good is tried again after all else, which it never holds up.
     let again = try conflictingToTry()
     guard !again.isEmpty else { return }
@@ -89,7 +94,7 @@ extension SyncEngine {
     while true {
       switch action {
       case .build(let portion):
-        switch try buildOutbox(portion, allowsMassDelete, tryingAgain: untried) {
+        switch try await buildWithValues(portion, allowsMassDelete, tryingAgain: untried) {
         case .nothing: action = pusher.handle(.built(isEmpty: true, objects: 0))
         case .outbox(let objects):
           single = objects.single
@@ -133,6 +138,18 @@ extension SyncEngine {
     }
   }
 
+  /// Builds the next change set; the server is asked what it takes of large values when there is one.
+  private func buildWithValues(
+    _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey>
+  ) async throws -> BuiltOutbox {
+    do {
+      return try buildOutbox(portion, allowsMassDelete, tryingAgain: again)
+    } catch is UnknownValueBounds {
+      try await learnValueBounds()
+      return try buildOutbox(portion, allowsMassDelete, tryingAgain: again)
+    }
+  }
+
   /// How much of what is pending has gone, before `outbox` goes.
   private func progress(
     _ report: PushReport, since before: Int, _ outbox: Outbox
@@ -152,11 +169,16 @@ extension SyncEngine {
     } catch let error as ProtocolError where error.code == .unsupported && takesNoParts {
       // It is built anew, as one change set.
       return .stale([], at: nil, reason: error.message)
+    } catch let error as SyncError where error.code == .damagedState {
+      // What it names is damaged here: it is built anew.
+      return .rejected(error)
     } catch let error as ProtocolError where error.code == .clockAhead {
       // Moved back to the zone's clock, it is built anew.
       believesZoneClock = true
       return .stale([], at: nil, reason: error.message)
     } catch let error as ProtocolError {
+      // Another server may take other values.
+      if error.code == .unsupported { valueBounds = nil }
       return Self.answer(error, outbox)
     } catch {
       return .failed(error)

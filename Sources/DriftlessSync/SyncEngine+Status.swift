@@ -5,10 +5,16 @@ public import Foundation
 
 extension SyncEngine {
   /// Where a replica stands. Works while an engine of this or another process runs, and without
-  /// one.
+  /// one. What is pending is counted up to a hundred thousand changes (`SyncStatus.Pending.hasMore`), so that it costs the same
+  /// however much waits.
   ///
   /// - Throws: `StoreError`, `SyncError` when the engine's own record is damaged.
   public static func status(of store: PersistentStore) throws -> SyncStatus {
+    try status(of: store, changesMax: SyncTuning.statusChangesMax)
+  }
+
+  /// - Parameter changesMax: how many pending changes are counted.
+  static func status(of store: PersistentStore, changesMax: Int) throws -> SyncStatus {
     let schema = SyncSchema(store.schema)
     var status = SyncStatus(
       store: store.label, cursor: 0, head: 0, pending: .init(), conflicts: 0,
@@ -19,6 +25,7 @@ extension SyncEngine {
       status.server = URL(string: state.server)
       status.zone = state.zone
       status.replica = state.replica
+      status.name = (try name(transaction) ?? ReplicaName.ofHost)?.text
       status.generation = state.generation
       status.cursor = state.cursor
       status.head = max(state.head, state.cursor)
@@ -37,11 +44,12 @@ extension SyncEngine {
         status.withoutKey = Int(clamping: count)
       }
       status.quarantined = try Quarantine.count(on: connection)
-      let pending = try PendingLoader.load(
-        transaction, schema: schema, acknowledged: state.acknowledged)
+      let (pending, hasMore) = try PendingLoader.look(
+        transaction, schema: schema, acknowledged: state.acknowledged, changesMax: changesMax)
       status.pending = try counts(
         pending, carrying: CarriedEnds(schema).waiting(transaction, state), transaction,
         schema: schema)
+      status.pending.hasMore = hasMore
     }
     status.syncing = store.isSyncLocked
     return status

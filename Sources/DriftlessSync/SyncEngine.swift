@@ -67,6 +67,12 @@ public actor SyncEngine {
   var anewFailed: ContinuousClock.Instant?
   /// The server takes no push in several parts: what is large goes whole.
   var takesNoParts = false
+  /// What the server takes of large values; nil before it was asked.
+  var valueBounds: ValueBounds?
+  /// Bytes of large values that came and went.
+  var valueBytes = 0
+  /// What it knows of large values that are not where they belong.
+  var valueMemory = ValueMemory()
   /// The server may keep parts of a push that was stale.
   var partsMayBeThere = false
 

@@ -56,6 +56,10 @@ public struct SyncOptions: Sendable {
   public var partObjectsMax = SyncTuning.pushObjectsMax
   /// About the most bytes of values, not compressed, that one change set carries: a larger transaction goes in parts.
   public var partBytesMax = SyncTuning.partBytesMax
+  /// Bytes: a binary value of as many goes by itself, where the server takes such, and is fetched by itself.
+  public var largeValueBytesMin = SyncTuning.largeValueBytesMin
+  /// Bytes of large values that one push brings: those of more go in several pushes, an object at least in each.
+  public var pushValueBytesMax = SyncTuning.pushValueBytesMax
   /// How often a push that is told *stale* pulls and tries again before it gives up.
   public var staleRetriesMax = SyncTuning.staleRetriesMax
   /// Deletes that stop a pull or a push until they are allowed (`sync(allowingMassDelete:)`).
@@ -86,6 +90,7 @@ public struct SyncOptions: Sendable {
       [
         options.pullBytesMax, options.pushObjectsMax, options.staleRetriesMax,
         options.keptFrameBytesMax, options.partObjectsMax, options.partBytesMax,
+        options.largeValueBytesMin, options.pushValueBytesMax,
       ]
     }
     return bounds(self) == bounds(other) && keptFrameSeconds == other.keptFrameSeconds

@@ -11,6 +11,11 @@ public struct SyncStatus: Hashable, Sendable, Codable {
     public var properties: Int
     /// Transactions with something pending.
     public var transactions: Int
+    /// Whether more changes wait than were counted: the numbers are of the first hundred thousand, also of objects that later
+    /// ones delete again.
+    public var hasMore = false
+    /// Whether nothing is pending.
+    public var isEmpty: Bool { objects == 0 && !hasMore }
 
     /// - Parameters:
     ///   - objects: Objects with something pending.
@@ -20,6 +25,20 @@ public struct SyncStatus: Hashable, Sendable, Codable {
       self.objects = objects
       self.properties = properties
       self.transactions = transactions
+    }
+
+    /// Of a program of before, which counted all.
+    public init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      objects = try container.decode(Int.self, forKey: .objects)
+      properties = try container.decode(Int.self, forKey: .properties)
+      transactions = try container.decode(Int.self, forKey: .transactions)
+      hasMore = try container.decodeIfPresent(Bool.self, forKey: .hasMore) ?? false
+    }
+
+    private enum CodingKeys: String, CodingKey {
+      case objects, properties, transactions
+      case hasMore = "more"
     }
   }
 
@@ -69,6 +88,8 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var zone: String?
   /// The replica ID; nil when the store is not enrolled.
   public var replica: UUID?
+  /// The name by which people know the replica: the one that it was given, or its host's; nil when the store is not enrolled.
+  public var name: String?
   /// The life of the zone's log that the cursor is in; nil when the store is not enrolled.
   public var generation: UUID?
   /// The sequence number up to which the zone's log is applied here.
@@ -109,6 +130,6 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var isEnrolled: Bool { replica != nil }
   /// Whether nothing waits, here or (as far as is known) at the zone.
   public var isCurrent: Bool {
-    isEnrolled && !zoneWasReplaced && pending.objects == 0 && cursor >= head
+    isEnrolled && !zoneWasReplaced && pending.isEmpty && cursor >= head
   }
 }

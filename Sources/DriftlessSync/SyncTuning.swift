@@ -16,6 +16,19 @@ enum SyncTuning {
   /// Bytes of values, not compressed, in one part of a push: with room for what else a part takes it stays below the usual
   /// limits of a body, and over a line of 40 KB/s a part that is not compressible takes four minutes.
   static let partBytesMax = 8 << 20
+  /// Bytes. A binary value of as many goes by itself, once a zone; a smaller one goes with its change set.
+  static let largeValueBytesMin = 1 << 20
+  /// Bytes of large values that one push brings. Far below what a token may have waiting (`unnamedValueBytesPerTokenMax`).
+  static let pushValueBytesMax = 256 << 20
+  /// Seconds between two questions for a large value that came damaged, or not at all, and between two searches for one that the
+  /// zone lacks and this store has not.
+  static let missingValuesSeconds = 3600
+  /// Values that the zone lacks, and that a replica hears of: more are heard of once it has some of them back.
+  static let lostValuesMax = 10_000
+  /// Bytes of large values that are fetched before the entries that name them are applied, one at least.
+  static let valueBytesAtOnce = 64 << 20
+  /// Answers to pieces of a large value that bring it no further, before a server is taken to be none.
+  static let valueAnswersMax = 8
   /// Attempts. Each loses only to a push that another replica got through in between, so the zone
   /// moves on.
   static let staleRetriesMax = 16
@@ -74,12 +87,16 @@ enum SyncTuning {
   static let massDeleteCount = 10_000
   /// Journal entries that one read gives at most.
   static let journalEntriesMax = 10_000
+  /// Changes. So many that are pending are counted for a status, in some 30 ms; of more it says that there are more.
+  static let statusChangesMax = 100_000
   /// Comparisons with the zone that one call begins: each is at the place where the zone was when it began.
   static let verifyAttemptsMax = 8
   /// After a zone could not be read anew.
   static let anewPause = Duration.seconds(600)
   /// Rounds of one repair: an object that was missing, what refers to it, and what that lets be seen; the last finds nothing.
   static let repairRoundsMax = 4
+  /// Of so many objects one at most may differ for those that do to be fetched by themselves: else all of their blocks are.
+  static let differingShare = 8
   /// Columns of digests that one request asks for: their places stand in its address.
   static let digestColumnsMax = 64
   /// Milliseconds between two questions whether the server has added up its log, at first and at last.

@@ -26,22 +26,24 @@ package enum CarriedAnswer {
   ) async throws -> PullPage {
     let message = try await message(over: way) {
       let page = try await request()
-      return Message(
-        status: 200,
-        fields: [
-          "Content-Type": WirePath.logType,
-          PullPage.generationField: page.generation.uuidString,
-          PullPage.headField: "\(page.head)",
-          PullPage.timeField: "\(page.serverTimeMilliseconds)",
-        ], body: page.body)
+      var fields = [
+        "Content-Type": WirePath.logType,
+        PullPage.generationField: page.generation.uuidString,
+        PullPage.headField: "\(page.head)",
+        PullPage.timeField: "\(page.serverTimeMilliseconds)",
+      ]
+      fields[PullPage.lostField] = page.lostValues
+      return Message(status: 200, fields: fields, body: page.body)
     }
     guard
       let generation = message.fields[PullPage.generationField].flatMap({ UUID(uuidString: $0) }),
       let head = message.fields[PullPage.headField].flatMap({ UInt64($0) }),
       let time = message.fields[PullPage.timeField].flatMap({ UInt64($0) })
     else { throw Message.damaged }
-    return try PullPage(
+    var page = try PullPage(
       body: message.body, generation: generation, head: head, serverTimeMilliseconds: time)
+    page.lostValues = message.fields[PullPage.lostField]
+    return page
   }
 
   private static func message(

@@ -129,6 +129,27 @@ public final class FaultyTransport: SyncTransport {
     return reply.place
   }
 
+  public func put(_ piece: ValuePiece) async throws -> ValueState {
+    try passRequest()
+    let reply = try await carried { try await zone.put(piece) }
+    try passReply()
+    return reply
+  }
+
+  public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    try passRequest()
+    let piece = try await carried { try await zone.value(digest, of: generation, range: range) }
+    try passReply()
+    return piece
+  }
+
+  public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    try passRequest()
+    let lost = try await carried { try await zone.lostValues(of: generation, after: digest) }
+    try passReply()
+    return lost
+  }
+
   private func carried<Answer: Codable>(
     _ request: () async throws -> Answer
   ) async throws -> Answer {

@@ -49,4 +49,14 @@ extension ForwardingTransport {
   public func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
     try await next.digests(part, at: cursor)
   }
+
+  public func put(_ piece: ValuePiece) async throws -> ValueState { try await next.put(piece) }
+
+  public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    try await next.value(digest, of: generation, range: range)
+  }
+
+  public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    try await next.lostValues(of: generation, after: digest)
+  }
 }

@@ -22,6 +22,8 @@ public final class MemoryZone: ZoneTransport {
     public var entries = 0
     /// Bytes of frames, in and out.
     public var bytes = 0
+    /// Bytes of large values, in and out.
+    public var valueBytes = 0
   }
 
   /// An address for `enroll`; nothing listens there.
@@ -127,6 +129,30 @@ public final class MemoryZone: ZoneTransport {
     let reply = try state.withLock { try $0.log.refill(entries) }
     news.tell()
     return reply
+  }
+
+  public func put(_ piece: ValuePiece) async throws -> ValueState {
+    try state.withLock { state in
+      state.traffic.valueBytes += piece.bytes.count
+      return try state.log.values.put(piece)
+    }
+  }
+
+  public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    try state.withLock { state in
+      let piece = try state.log.values.piece(of: digest, range: range)
+      state.traffic.valueBytes += piece.count
+      return piece
+    }
+  }
+
+  public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    state.withLock { $0.log.values.lost(after: digest) }
+  }
+
+  /// Changes the large values that the zone has, as a disk or an operator may.
+  public func changeValues(_ change: (inout ZoneValues) -> Void) {
+    state.withLock { change(&$0.log.values) }
   }
 
   public func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {

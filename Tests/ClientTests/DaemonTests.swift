@@ -123,7 +123,8 @@ import Testing
     #expect(reply?.pid == getpid())
   }
 
-  @Test("A second daemon at one socket is refused; a socket that was left behind is not in the way")
+  @Test(
+    "F78 A second daemon at one socket is refused; a socket that was left behind is not in the way")
   func secondDaemon() async throws {
     let directory = try TemporaryDirectory()
     let first = try daemon(directory)

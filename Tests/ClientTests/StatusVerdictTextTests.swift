@@ -48,6 +48,13 @@ struct StatusVerdictTextTests {
     report.status.pending.objects = 3
     #expect(report.state == .pending)
     #expect(report.lines[0].contains("3 objects wait to be sent; 2 change sets behind the zone"))
+    report.status.pending.hasMore = true
+    #expect(report.lines[0].contains("more than 3 objects wait to be sent; 2 change sets"))
+    #expect(
+      report.lines.contains {
+        $0.hasPrefix("pending:     3 objects, ") && $0.hasSuffix("more that were not counted")
+      })
+    report.status.pending.hasMore = false
     report.status.waiting = 1
     #expect(report.state == .waiting)
     #expect(report.lines[0].contains("1 conflict to decide"))

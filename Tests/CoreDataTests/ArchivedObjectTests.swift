@@ -35,6 +35,35 @@ struct ArchivedObjectTests {
     }
   }
 
+  @Test(
+    "A value that is equal by isEqual, or a dictionary in another order, is no change of the attribute"
+  )
+  func equalValues() throws {
+    try context.performAndWait {
+      let album = Album(context: context)
+      album.setValue(Shade(name: "red", stamp: 1), forKey: "info")
+      let keys = (0..<64).map { "key \($0)" }
+      func tags(_ keys: [String]) -> [String: Int] {
+        var tags: [String: Int] = [:]
+        for key in keys { tags[key] = key.count }
+        return tags
+      }
+      album.setValue(tags(keys), forKey: "tags")
+      try context.save()
+      album.setValue(Shade(name: "red", stamp: 2), forKey: "info")
+      album.setValue(tags(keys.reversed()), forKey: "tags")
+      #expect(
+        album.hasChanges && !album.hasPersistentChangedValues && album.changedValues().isEmpty)
+      try context.save()
+      #expect((album.value(forKey: "info") as? Shade)?.stamp == 1)
+      album.setValue(Shade(name: "blue", stamp: 2), forKey: "info")
+      #expect(album.changedValues().count == 1)
+      try context.save()
+      context.refresh(album, mergeChanges: false)
+      #expect((album.value(forKey: "info") as? Shade)?.name == "blue")
+    }
+  }
+
   @Test("A default value is the object that was given, and new objects have one like it")
   func defaults() throws {
     let ink = Ink(name: "green")
@@ -91,4 +120,29 @@ final class Ink: NSObject, NSSecureCoding {
   }
 
   func encode(with coder: NSCoder) { coder.encode(NSString(string: name), forKey: "name") }
+}
+
+/// Equal by its name, though its archive says more.
+final class Shade: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  let name: String
+  let stamp: Int
+
+  init(name: String, stamp: Int) {
+    self.name = name
+    self.stamp = stamp
+  }
+
+  init?(coder: NSCoder) {
+    name = coder.decodeObject(of: NSString.self, forKey: "name").map { "\($0)" } ?? ""
+    stamp = coder.decodeInteger(forKey: "stamp")
+  }
+
+  func encode(with coder: NSCoder) {
+    coder.encode(name as NSString, forKey: "name")
+    coder.encode(stamp, forKey: "stamp")
+  }
+
+  override func isEqual(_ object: Any?) -> Bool { (object as? Shade)?.name == name }
+  override var hash: Int { name.hashValue }
 }

@@ -20,6 +20,55 @@ struct ObjectStateTests {
     return try #require((context.execute(request) as? NSPersistentHistoryResult)?.result as? Int)
   }
 
+  @Test("changedValuesForCurrentEvent() has the values from before the event")
+  func formerValues() throws {
+    try context.performAndWait {
+      let album = Album(context: context)
+      #expect(album.changedValuesForCurrentEvent().isEmpty)
+      album.title = "a"
+      #expect(album.changedValuesForCurrentEvent()["title"] is NSNull)
+      try context.save()
+      album.title = "b"
+      album.title = "c"
+      #expect(album.changedValuesForCurrentEvent()["title"] as? String == "a")
+      context.processPendingChanges()
+      #expect(album.changedValuesForCurrentEvent().isEmpty)
+      album.title = "d"
+      #expect(album.changedValuesForCurrentEvent()["title"] as? String == "c")
+      #expect(album.changedValues()["title"] as? String == "d")
+      let page = Page(context: context)
+      page.setValue(album, forKey: "album")
+      #expect(page.changedValuesForCurrentEvent()["album"] is NSNull)
+      try context.save()
+      page.setValue(nil, forKey: "album")
+      #expect(page.changedValuesForCurrentEvent()["album"] as? Album === album)
+      let pages = album.changedValuesForCurrentEvent()["pages"] as? NSOrderedSet
+      #expect(pages?.array as? [Page] == [page])
+    }
+  }
+
+  @Test("A deleted object that is inserted is not deleted any more")
+  func insertedAgain() throws {
+    try context.performAndWait {
+      let album = Album(context: context)
+      album.title = "a"
+      try context.save()
+      context.delete(album)
+      context.insert(album)
+      #expect(!album.isDeleted && context.deletedObjects.isEmpty && context.hasChanges)
+      try context.save()
+      context.refresh(album, mergeChanges: false)
+      #expect(album.title == "a")
+      context.delete(album)
+      context.processPendingChanges()
+      context.insert(album)
+      album.title = "b"
+      try context.save()
+      #expect(album.title == "b" && !context.hasChanges)
+      #expect(try context.count(for: NSFetchRequest<Album>(entityName: "Album")) == 1)
+    }
+  }
+
   @Test("An equal value marks an object updated, and neither a row nor the history has it")
   func equalValue() throws {
     try context.performAndWait {

@@ -42,6 +42,57 @@ struct PredicateTests {
     }
   }
 
+  @Test(
+    "An entity is compared by %@ and by its name; texts and bytes of a property have a length in a fetch"
+  )
+  func entitiesAndLengths() throws {
+    let (items, orders) = try context.performAndWait {
+      [context] in
+      let model = try #require(context.persistentStoreCoordinator?.managedObjectModel)
+      return (model.entitiesByName["Item"], model.entitiesByName["Order"])
+    }
+    let six = try names(nil)
+    #expect(try names(NSPredicate(format: "entity == %@", items)) == six)
+    #expect(try names(NSPredicate(format: "SELF.entity != %@", items)) == [])
+    #expect(try names(NSPredicate(format: "entity IN %@", [items, orders])) == six)
+    #expect(try names(NSPredicate(format: "entity.name == 'Order'")) == [])
+    #expect(try names(NSPredicate(format: "entity.name BEGINSWITH 'It'")) == six)
+    #expect(try names(NSPredicate(format: "order.entity == %@", orders)) == ["lamp", "Lamp"])
+    #expect(try names(NSPredicate(format: "name.length == 5")) == ["chair", "Äpfel"])
+    #expect(try names(NSPredicate(format: "order != nil AND name.length > 3")) == ["lamp", "Lamp"])
+    try context.performAndWait { [context] in
+      let item = try #require(try context.fetch(Item.fetchRequest() as NSFetchRequest<Item>).first)
+      item.setValue(Data([1, 2, 3]), forKey: "photo")
+      try context.save()
+    }
+    #expect(try names(NSPredicate(format: "photo.length == 3")).count == 1)
+    // What is not saved yet is found in memory.
+    try context.performAndWait { [context] in
+      let item = Item(context: context)
+      item.name = "Unsaved"
+      item.price = 99
+      let request: NSFetchRequest<Item> = Item.fetchRequest()
+      request.predicate = NSPredicate(format: "entity == %@ AND name.length == 7", items)
+      let found = try context.fetch(request)
+      #expect(found.map(\.name).contains("Unsaved"))
+      context.rollback()
+    }
+  }
+
+  @Test(
+    "Arguments that a format does not ask for are passed over; one too few is an error of the fetch"
+  )
+  func superfluousArguments() throws {
+    #expect(try names(NSPredicate(format: "price == %d", 2, 7, "x")) == ["chair"])
+    #expect(try names(NSPredicate(format: "price == 2", argumentArray: [1])) == ["chair"])
+    #expect(
+      CoreData.NSExpression(format: "1 + %d", 2, 9).expressionValue(with: nil, context: nil) as? Int
+        == 3)
+    #expect(throws: (any Error).self) {
+      try names(NSPredicate(format: "price == %d AND name == %@", 2))
+    }
+  }
+
   @Test("An expression is an argument of a format")
   func expressionArguments() throws {
     let sum = CoreData.NSExpression(format: "price + 1")

@@ -59,7 +59,8 @@ import Testing
   func columns(kind: Int) throws {
     var numbers = SeededNumbers(seed: UInt64(kind))
     for rows in [1, 2, 7, 8, 9, 100, 1_000] {
-      let column = RandomColumn.make(rows: rows, objectCount: rows, kind: kind, &numbers)
+      let column = RandomColumn.make(
+        rows: rows, objectCount: rows, kind: kind, hasLarge: true, &numbers)
       var changeSet = Samples.insert(rows)
       changeSet.columns = [column]
       #expect(try crossed(changeSet).columns == [column], "kind \(kind), \(rows) rows")

@@ -4,6 +4,27 @@ import Testing
 
 @Suite("Who may do what over HTTP")
 struct AccessTests {
+  @Test("F82 Every route of a zone says forbidden to another zone's token, whatever else is wrong")
+  func otherZoneFirst() async throws {
+    try await withServer(zones: ["shop", "other"]) { server in
+      let token = try server.token(zone: "other")
+      let paths = [
+        "", "/changes", "/changes?generation=x", "/snapshot", "/snapshot/x", "/digests",
+        "/digests/ranges?x=1", "/digests/blocks", "/digests/objects",
+      ]
+      for path in paths {
+        let response = try await server.request(
+          "GET", "/v1/zones/shop" + path, token: token.text)
+        #expect(response.status == 403, "\(path)")
+      }
+      for path in ["/changes", "/refill", "/common"] {
+        let response = try await server.request(
+          "POST", "/v1/zones/shop" + path, token: token.text, body: Data("x".utf8))
+        #expect(response.status == 403, "\(path)")
+      }
+    }
+  }
+
   @Test("A token opens its zone; the zone says its generation and head")
   func zone() async throws {
     try await withServer { server in

@@ -168,7 +168,7 @@ struct BadBodyTests {
     }
   }
 
-  @Test("A connection that sends half a head, or nothing, is closed after the idle time")
+  @Test("F84 A connection that sends half a head, or nothing, is closed after the idle time")
   func slowloris() async throws {
     var limits = ServerLimits()
     limits.idleSeconds = 1
@@ -185,7 +185,7 @@ struct BadBodyTests {
     }
   }
 
-  @Test("Too many or too long header fields are refused")
+  @Test("F83 Too many or too long header fields are refused")
   func headers() async throws {
     try await withServer { server async throws in
       let many = (0..<1000).map { "X-\($0): y" }
@@ -198,26 +198,49 @@ struct BadBodyTests {
     }
   }
 
-  @Test("Connections above the cap wait, and are served when one ends")
-  func connectionCap() async throws {
+  @Test("F84 A body that comes too slowly is told to come again, and is not called wrong")
+  func slowBody() async throws {
     var limits = ServerLimits()
-    limits.connectionsMax = 2
+    limits.bodySeconds = 1
+    limits.bodyBytesPerSecondMin = 1 << 20
     try await withServer(limits: limits) { server in
-      let port = server.port
-      let status = try await blocking {
-        var held: [RawConnection] = []
-        for _ in 0..<2 {
-          let connection = try RawConnection(port: port)
-          connection.send(LiveServer.head("GET", "/healthz"))
-          _ = try connection.response()
-          held.append(connection)
+      let (port, token) = (server.port, try server.token())
+      let response = try await blocking {
+        let connection = try RawConnection(port: port)
+        connection.send(LiveServer.head("POST", Self.path, token: token.text, length: 1_000_000))
+        // It is looked at with each piece: one comes now and then, until there is an answer.
+        for _ in 0..<600 where !connection.hasMore(milliseconds: 100) {
+          connection.send(Data("x".utf8))
         }
-        let third = try RawConnection(port: port)
-        third.send(LiveServer.head("GET", "/healthz"))
-        held.removeAll()
-        return try third.response().status
+        return try connection.response()
       }
-      #expect(status == 200)
+      #expect(response.status == 503 && response.code == "busy")
+      #expect(response.headers["connection"] == "close")
+    }
+  }
+
+  @Test(
+    "F83 A name that stands twice in an object of a body is refused, in whatever way it is written")
+  func namesTwice() async throws {
+    try await withServer { server in
+      let token = try server.token()
+      let generation = try await server.zone().generation
+      let other = UUID()
+      let bodies = [
+        #"{"generation":"\#(generation)","generation":"\#(other)","marks":[]}"#,
+        #"{"generation":"\#(generation)","marks":[],"g\u0065neration":"\#(other)"}"#,
+        #"{"generation":"\#(generation)","marks":[],"x":[{"a":{"b":1,"c":2,"b":3}}]}"#,
+      ]
+      for body in bodies {
+        let response = try await server.request(
+          "POST", "/v1/zones/shop/common", token: token.text, body: Data(body.utf8))
+        let text = String(decoding: response.body, as: UTF8.self)
+        #expect(response.status == 400 && text.contains("twice"), "\(body): \(text)")
+      }
+      let right = #"{"generation":"\#(generation)","marks":[],"x":[{"a":"\"a\":1"},{"a":2}]}"#
+      let response = try await server.request(
+        "POST", "/v1/zones/shop/common", token: token.text, body: Data(right.utf8))
+      #expect(response.status == 200, "\(String(decoding: response.body, as: UTF8.self))")
     }
   }
 }

@@ -34,4 +34,27 @@ struct DataFolderPlaceTests {
           == "connection failed: refused Is the server running?")
     }
   #endif
+
+  @Test("F70 A folder on a network's file system is told from one of this host's")
+  func network() {
+    let mounts = #"""
+      22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+      30 22 0:40 / /srv rw - nfs4 nas:/srv rw
+      31 30 0:41 / /srv/local rw shared:9 master:2 - xfs /dev/sdb1 rw
+      32 22 0:42 / /mnt/my\040disk rw - cifs //nas/disk rw
+      33 22 0:43 / /home/a/far rw - fuse.sshfs a@b:/ rw
+      34 22 0:44 / /twice rw - nfs nas:/twice rw
+      35 22 0:45 / /twice rw - tmpfs none rw
+      damaged
+      """#
+    for (path, type) in [
+      ("/srv", "nfs4"), ("/srv/data", "nfs4"), ("/srv/local/data", nil), ("/srvx", nil),
+      ("/var/lib", nil), ("/mnt/my disk/data", "cifs"), ("/home/a/far/x", "fuse.sshfs"),
+      ("/twice/data", nil),
+    ] as [(String, String?)] {
+      #expect(DataFolder.network(of: path, mounts: mounts) == type, "\(path)")
+    }
+    #expect(DataFolder.network(of: "/srv", mounts: "") == nil)
+    #expect(DataFolder.networkNote("/srv/x", "nfs").contains("on a disk of this host"))
+  }
 }

@@ -47,6 +47,7 @@
         try await Self.filled(zone)
         _ = try administration.createToken(zone: "shop", verbs: .read, label: nil)
         _ = try administration.createOperator(name: "ada")
+        _ = try administration.foldZone("shop")
         let whole = try administration.verify()
         #expect(whole.damage.isEmpty, "\(whole.damage)")
         #expect(whole.zones == 1 && whole.entries == 5)
@@ -72,6 +73,14 @@
           ("UPDATE clock SET given_ms = -1", "clock", "row 1"),
           ("DELETE FROM replica_home", "replica", ""),
           ("INSERT INTO tombstone VALUES(9, gen_random_uuid(), 1)", "tombstone", "zone 9"),
+          (
+            "UPDATE segment SET content = set_byte(content, 9, 1 + get_byte(content, 9) % 200)",
+            "segment", ""
+          ),
+          ("DELETE FROM segment", "segment", ""),
+          ("UPDATE snapshot SET manifest = 'other'::bytea", "snapshot", "row"),
+          ("UPDATE snapshot SET sequence = 1", "snapshot", "row"),
+          ("UPDATE snapshot SET generation = gen_random_uuid()", "snapshot", "row"),
         ]
         try connection.run("INSERT INTO clock VALUES(1, 5) ON CONFLICT DO NOTHING")
         for (sql, table, place) in cases {

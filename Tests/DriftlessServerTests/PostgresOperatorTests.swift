@@ -112,12 +112,14 @@
         let first = Self.milliseconds
         while Self.milliseconds == first { await Task.yield() }
         await storage.noteSeen(
-          replica, in: zone, generation: zone.generation, at: 2, given: nil, token: "second")
+          replica, in: zone, generation: zone.generation, at: 2, given: nil, token: "second",
+          name: ReplicaName("till 店"))
         await storage.writeSightings()
         // A node that ends writes what it saw: it was before.
         other.close()
         #expect(try seen().map(\.token) == ["second"])
         #expect(try seen().map(\.cursor) == [2])
+        #expect(try seen().map(\.name) == ["till 店"])
         for _ in 0..<2500 {
           await storage.noteSeen(
             UUID(), in: zone, generation: zone.generation, at: 0, given: nil, token: "many")
@@ -144,6 +146,9 @@
     @Test("A database of before gets the tables that it lacks, and keeps what it has")
     func before() async throws {
       try await Self.world { administration, _, database in
+        try administration.connection.execute("ALTER TABLE sighting DROP COLUMN name")
+        try PostgresAdministration(database: database).close()
+        #expect(try PostgresSightings.hasNames(administration.connection))
         for table in ["sighting", "operator_token", "staged", "staging"] {
           try administration.connection.execute("DROP TABLE \(table)")
         }

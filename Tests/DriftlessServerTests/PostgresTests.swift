@@ -25,7 +25,7 @@
       try #require(try await storage.zone(named: name))
     }
 
-    @Test("A push whose transaction meets another is done again until it passes")
+    @Test("F68 A push whose transaction meets another is done again until it passes")
     func contention() async throws {
       let cluster = try PostgresCluster.shared()
       let database = try cluster.place()
@@ -91,7 +91,7 @@
 
     private final class Refusals: Sendable { let count = Atomic(0) }
 
-    @Test("Where no connection is free some wait, and further ones are refused as busy")
+    @Test("F68 Where no connection is free some wait, and further ones are refused as busy")
     func exhausted() async throws {
       let database = try PostgresCluster.shared().place()
       var limits = ServerLimits()
@@ -216,7 +216,7 @@
       #expect(page.entries.map(\.firstObjectNumber) == page.entries.map(\.sequence))
     }
 
-    @Test("Connections that are ended at any moment lose no push and double none")
+    @Test("F64 F68 Connections that are ended at any moment lose no push and double none")
     func terminated() async throws {
       let cluster = try PostgresCluster()
       defer { cluster.stop() }
@@ -234,7 +234,9 @@
       }
     }
 
-    @Test("A database that crashes and comes back while pushes go on loses none and doubles none")
+    @Test(
+      "F64 F68 A database that crashes and comes back while pushes go on loses none and doubles none"
+    )
     func crash() async throws {
       let cluster = try PostgresCluster()
       defer { cluster.stop() }
@@ -246,7 +248,7 @@
       }
     }
 
-    @Test("While the database is away the server says so, and comes back by itself")
+    @Test("F68 While the database is away the server says so, and comes back by itself")
     func away() async throws {
       let cluster = try PostgresCluster()
       defer { cluster.stop() }
@@ -283,7 +285,7 @@
       }
     }
 
-    @Test("A long poll at one node hears of a push at another, and of an operator's command")
+    @Test("F67 A long poll at one node hears of a push at another, and of an operator's command")
     func nodes() async throws {
       let database = try PostgresCluster.shared().place()
       let administration = try PostgresAdministration(database: database)
@@ -307,7 +309,8 @@
       }
     }
 
-    @Test("A database that was put back to an older copy is found by the chain, and filled again")
+    @Test(
+      "F65 A database that was put back to an older copy is found by the chain, and filled again")
     func putBack() async throws {
       let cluster = try PostgresCluster.shared()
       try cluster.execute("CREATE DATABASE whole")

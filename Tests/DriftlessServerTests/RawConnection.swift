@@ -17,17 +17,23 @@ final class RawConnection: Sendable {
     }
   }
 
-  init(port: UInt16) throws {
+  /// - Parameters:
+  ///   - receives: how many bytes may wait here to be read, where that is to be little.
+  ///   - patience: the seconds that it waits for anything.
+  init(port: UInt16, receives: Int32? = nil, patience seconds: Int = 45) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
     // A test that would wait for ever fails instead.
-    var patience = timeval(tv_sec: 45, tv_usec: 0)
+    var patience = timeval(tv_sec: seconds, tv_usec: 0)
     let size = socklen_t(MemoryLayout<timeval>.size)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, size)
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, size)
+    if var room = receives {
+      setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &room, socklen_t(MemoryLayout<Int32>.size))
+    }
     let result = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
@@ -74,6 +80,23 @@ final class RawConnection: Sendable {
   func isHungUp() -> Bool {
     while receive() != nil {}
     return errno != EAGAIN
+  }
+
+  /// Whether something can be read, or the end has come, before so much time is over.
+  func hasMore(milliseconds: Int32) -> Bool {
+    var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return Glibc.poll(&poll, 1, milliseconds) > 0
+  }
+
+  /// The status of a response of which nothing more is read than what has come.
+  func status() throws -> Int {
+    var data = Data()
+    while !data.contains(UInt8(ascii: "\r")) {
+      guard let more = receive() else { throw Failure(reason: "no response") }
+      data += more
+    }
+    let words = String(decoding: data.prefix(40), as: UTF8.self).split(separator: " ")
+    return words.dropFirst().first.flatMap { Int($0) } ?? 0
   }
 
   /// Reads one response.

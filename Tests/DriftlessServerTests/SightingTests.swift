@@ -52,4 +52,30 @@ struct SightingTests {
     #expect(try cursor(at: 7, given: nil) == 7)
     #expect(try cursor(at: 6, given: 7) == 7)
   }
+
+  @Test("The name that a replica tells is shown, the last one, and nothing that is no name")
+  func names() async throws {
+    try await withServer { server in
+      let (zone, replica, token) = (try await server.zone(), UUID(), try server.token())
+      let storage = try #require(server.server.storage as? SQLiteZoneStorage)
+      func seen(_ name: String?) async throws -> String? {
+        let answer = try await server.request(
+          "GET",
+          "/v1/zones/shop/changes?generation=\(zone.generation)&replica=\(replica)&own_through=0",
+          token: token.text, headers: name.map { ["Driftless-Replica-Name: \($0)"] } ?? [])
+        #expect(answer.status == 200)
+        storage.writeSightings()
+        let seen = try await storage.replicas(of: zone, countMax: 10)
+        let administration = try Administration(folder: DataFolder(server.data))
+        defer { administration.close() }
+        #expect(try administration.replicas().map(\.name) == seen?.map(\.name))
+        return seen?.first { $0.replica == replica }?.name
+      }
+      #expect(try await seen("till%203") == "till 3")
+      #expect(try await seen("%E5%BA%97") == "店")
+      #expect(try await seen("a%0Ab") == nil)
+      #expect(try await seen("%zz") == nil)
+      #expect(try await seen(nil) == nil)
+    }
+  }
 }

@@ -13,6 +13,7 @@ struct TLSTests {
       process.arguments = arguments
       process.standardOutput = FileHandle.nullDevice
       process.standardError = FileHandle.nullDevice
+      process.standardInput = FileHandle.nullDevice
       try process.run()
       process.waitUntilExit()
       return process.terminationStatus
@@ -20,15 +21,19 @@ struct TLSTests {
   }
 
   private static func certificate(
-    in directory: TemporaryDirectory
+    in directory: TemporaryDirectory, key kind: [String] = ["rsa:2048"]
   ) async throws -> (certificate: URL, key: URL)? {
     let certificate = directory.file("certificate.pem")
     let key = directory.file("key.pem")
-    let made = try await run([
-      "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
-      "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key.path,
-      "-out", certificate.path,
-    ])
+    let made = try await run(
+      [
+        "openssl", "req", "-x509", "-nodes", "-newkey",
+      ] + kind + [
+        "-days", "2", "-subj",
+        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout",
+        key.path,
+        "-out", certificate.path,
+      ])
     let hasCurl = try await run(["curl", "--version"])
     guard made == 0, hasCurl == 0 else {
       print("openssl or curl is not here: TLS is not checked")
@@ -37,7 +42,7 @@ struct TLSTests {
     return (certificate, key)
   }
 
-  @Test("TLS 1.2 and 1.3 are served; 1.1 and clear text are not")
+  @Test("F84 TLS 1.2 and 1.3 are served; 1.1 and clear text are not")
   func versions() async throws {
     let directory = try TemporaryDirectory()
     guard let tls = try await Self.certificate(in: directory) else { return }
@@ -54,6 +59,58 @@ struct TLSTests {
     #expect(
       try await curl("--tlsv1.0", "--tls-max", "1.1", "--ciphers", "DEFAULT@SECLEVEL=0") != 0)
     #expect(try await curl(scheme: "http") != 0)
+    try await server.stop()
+  }
+
+  private static let keys = [
+    "RSA": ["rsa:2048"], "ECDSA": ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
+  ]
+
+  @Test(
+    "Of TLS 1.2 only suites that keep the past secret and whole are spoken", arguments: keys.keys)
+  func suites(of kind: String) async throws {
+    let directory = try TemporaryDirectory()
+    let key = try #require(Self.keys[kind])
+    guard let tls = try await Self.certificate(in: directory, key: key) else { return }
+    let server = try await LiveServer(tls: tls)
+    func takes(_ suite: String) async throws -> Bool {
+      try await Self.run([
+        "timeout", "60", "openssl", "s_client", "-connect", "127.0.0.1:\(server.port)", "-tls1_2",
+        "-cipher", suite + ":@SECLEVEL=0",
+      ]) == 0
+    }
+    for suite in ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"] {
+      #expect(try await takes("ECDHE-\(kind)-\(suite)"), "\(suite)")
+    }
+    let blocks = ["AES128-SHA", "AES256-SHA", "AES128-SHA256", "AES256-SHA384"]
+    let without = [
+      "AES128-SHA", "AES256-SHA", "AES128-SHA256", "AES128-GCM-SHA256", "AES256-GCM-SHA384",
+    ]
+    for suite in blocks.map({ "ECDHE-\(kind)-\($0)" }) + without {
+      #expect(try await !takes(suite), "\(suite)")
+    }
+    try await server.stop()
+  }
+
+  @Test("testssl finds nothing that is serious, where it is installed")
+  func testssl() async throws {
+    let directory = try TemporaryDirectory()
+    guard let tls = try await Self.certificate(in: directory) else { return }
+    var program: String?
+    for name in ["testssl", "testssl.sh"] where try await Self.run(["which", name]) == 0 {
+      program = name
+    }
+    guard let program else {
+      print("testssl is not here: the suites of TLSTests.suites are all that is checked")
+      return
+    }
+    let server = try await LiveServer(tls: tls)
+    // Protocols, suites and known holes; the certificate is one of the test's own.
+    let status = try await Self.run([
+      "timeout", "600", program, "--quiet", "--warnings", "off", "--severity", "HIGH",
+      "--protocols", "--std", "--vulnerable", "127.0.0.1:\(server.port)",
+    ])
+    #expect(status == 0)
     try await server.stop()
   }
 

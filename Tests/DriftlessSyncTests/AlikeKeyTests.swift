@@ -17,7 +17,7 @@ struct AlikeKeyTests {
     return world
   }
 
-  @Test("Objects with keys that two replicas made alike are one")
+  @Test("Objects with keys that two replicas made alike are one without a word")
   func alike() async throws {
     let world = try await world(3)
     for replica in world.replicas.prefix(2) {
@@ -28,6 +28,7 @@ struct AlikeKeyTests {
     try await world.settle()
     for replica in world.replicas {
       #expect(try replica.identities(of: "Person").count == 2)
+      #expect(try replica.conflicts == [])
     }
   }
 
@@ -66,6 +67,7 @@ struct AlikeKeyTests {
     for replica in world.replicas {
       #expect(try replica.identities(of: "Track").count == 3)
       #expect(try replica.identities(of: "Album").count == 3)
+      #expect(try replica.conflicts == [])
     }
   }
 }

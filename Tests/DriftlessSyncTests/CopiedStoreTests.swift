@@ -293,4 +293,29 @@ struct CopiedStoreTests {
     try await settle(third, original, copy)
     #expect(try copy.value(id, "name") == .string("theirs"))
   }
+
+  @Test(
+    "F62 What a copy edits before its zone is renewed is there after that, whatever its original had sent of the object",
+    arguments: [false, true], [false, true])
+  func renewed(isHeard: Bool, isCopyFirst: Bool) async throws {
+    let other = try await TestReplica("other", zone: zone, clock: clock)
+    let item = try original.insert("Item", ["title": .string("t")])
+    try await settle(original, other)
+    let twin = try await twin(through: zone)
+    try original.set(item, ["weight": .double(2)])
+    try await original.sync()
+    if isHeard { try await other.sync() }
+    let edited: [String: PropertyValue] = [
+      "text": .string("of the twin"), "words": .string("w"), "stock": .integer(3),
+      "tag": .string("t"), "pick": .string("p"),
+    ]
+    try twin.set(item, edited)
+    zone.renew()
+    try await (isCopyFirst ? twin : other).sync()
+    try await settle(twin, other)
+    for (name, value) in edited { #expect(try other.value(item, name) == value, "\(name)") }
+    try await settle(twin, other, original)
+    for (name, value) in edited { #expect(try original.value(item, name) == value, "\(name)") }
+    #expect(try twin.value(item, "weight") == .double(2))
+  }
 }

@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessProtocol
+import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -124,6 +125,29 @@ struct PurgedZoneTests {
       #expect(try world[0].exists(own))
       #expect(try world[0].value(items[0], "title") == .string("mine"))
     }
+  }
+
+  @Test("Who is below the floor gets the large values that the snapshot names, and no others")
+  func largeValues() async throws {
+    let (world, way) = try await world()
+    let item = try world[0].insert("Item", ["title": .string("one")])
+    try await world.settle()
+    let photos = (1...2).map { Data(repeating: $0, count: 1 << 20) }
+    for photo in photos {
+      try world[0].set(item, ["blob": .data(photo)])
+      try await world[0].sync()
+    }
+    try way.purge()
+    let before = world.zone.traffic.valueBytes
+    try await world[1].sync()
+    #expect(way.refused > 0)
+    #expect(try world[1].value(item, "blob") == .data(photos[1]))
+    #expect(world.zone.traffic.valueBytes - before == 1 << 20)
+    let kept = try world[1].store.read {
+      try $0.connection.scalar("SELECT count(*) FROM ZDL_VALUE")
+    }
+    #expect(kept == .integer(0))
+    try await world.settle()
   }
 
   @Test("An edit of what the snapshot says is deleted goes into the journal, as by the log")

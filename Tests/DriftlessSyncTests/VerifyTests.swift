@@ -77,8 +77,13 @@ struct VerifyTests {
     let journal = try #require(try shop.replica.conflicts.last)
     #expect(journal.local == #""item 7x""# && journal.kept == #""item 7""#)
     #expect(journal.policy == "repair" && !journal.isWaiting)
-    // Ranges, blocks and one block of objects, of the look and of the repair.
-    #expect(shop.way.parts.count == 6, "\(shop.way.parts)")
+    // Ranges, blocks, cells and the one object, of the look and of the repair.
+    #expect(shop.way.parts.count == 8, "\(shop.way.parts)")
+    #expect(
+      shop.way.parts.filter {
+        if case .objects(let numbers) = $0 { numbers.count == 1 } else { false }
+      }
+      .count == 2)
     // A person may have it back.
     try SyncEngine.undo(conflict: journal.number, of: shop.replica.store)
     #expect(try shop.replica.value(shop.items[7], "title") == .string("item 7x"))

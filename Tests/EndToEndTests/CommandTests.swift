@@ -157,7 +157,7 @@ import Testing
     try status(["sync", "--store", other.path], 1)
   }
 
-  @Test("A token that is revoked stops the sync, loses nothing, and a new one goes on")
+  @Test("F81 A token that is revoked stops the sync, loses nothing, and a new one goes on")
   func revokedToken() throws {
     try first.importLines([name("1", "before", "insert")])
     try first.sync()

@@ -65,7 +65,7 @@
     }
 
     @Test(
-      "A node that is killed while replicas push takes nothing with it: the other goes on, and all come to the same"
+      "F67 A node that is killed while replicas push takes nothing with it: the other goes on, and all come to the same"
     )
     func killedNode() throws {
       let world = try World()
@@ -111,7 +111,7 @@
       #expect(verified.status == 0, "\(verified.output)\(verified.errors)")
     }
 
-    @Test("A daemon at one node hears at once of what is pushed at another")
+    @Test("F67 A daemon at one node hears at once of what is pushed at another")
     func news() throws {
       // By notification alone: looks at the zones come later than the test waits.
       let world = try World(limits: #"{"watchSeconds": 3600}"#)

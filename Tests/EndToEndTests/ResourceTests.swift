@@ -199,6 +199,69 @@ import Testing
     #expect(daemon.stop() == 0)
   }
 
+  @Test("F84 A server that can open no more files takes no processor, and answers in the end")
+  func serverWithoutFiles() throws {
+    let world = try FaultWorld()
+    let server = world.server
+    let open = Set(
+      try FileManager.default.contentsOfDirectory(atPath: "/proc/\(server.pid)/fd")
+        .compactMap { Int($0) })
+    // A few more than it has. What it was begun with may have any number, also one above the limit.
+    var (most, free) = (0, 0)
+    while free < 8 {
+      if !open.contains(most) { free += 1 }
+      most += 1
+    }
+    try limit(server.pid, files: "\(most):20000")
+    let port = try #require(server.address.split(separator: ":").last.flatMap { UInt16($0) })
+    let silent = try (0..<120).map { _ in try connection(port) }
+    defer { for descriptor in silent { close(descriptor) } }
+    try eventually("it says that it cannot accept") {
+      try self.metric("driftless_failed_accepts_total", world) > 0
+    }
+    let before = try ticks(of: server.pid)
+    sleep(4)
+    let taken = try ticks(of: server.pid) - before
+    // A hundred a second: four hundred are a whole processor.
+    #expect(taken < 120, "\(taken) of 400")
+    #expect(try metric("driftless_closed_connections_total", world) > 0)
+  }
+
+  private func connection(_ port: UInt16) throws -> Int32 {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = in_addr_t(UInt32(0x7f00_0001).bigEndian)
+    let isConnected = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+      }
+    }
+    try #require(isConnected)
+    return descriptor
+  }
+
+  /// The processor's time of a process, in hundredths of a second.
+  private func ticks(of pid: Int32) throws -> Int {
+    let text = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+    let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+    return (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
+  }
+
+  private func metric(_ name: String, _ world: FaultWorld) throws -> Int {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["curl", "-s", "--max-time", "30", world.server.address + "/metrics"]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    let page = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return page.split(separator: "\n").first { $0.hasPrefix(name + " ") }
+      .flatMap { $0.split(separator: " ").last.flatMap { Int($0) } } ?? 0
+  }
+
   /// How many requests for the log the server has answered.
   private func polls(_ world: FaultWorld) throws -> Int {
     let process = Process()

@@ -44,6 +44,13 @@ final class ServerProcess {
     address = "http://\(listen)"
   }
 
+  /// A node on another database, at an address that it had before. Nothing serves there yet.
+  init(database: String, at address: String) {
+    data = URL(fileURLWithPath: "/nowhere")
+    place = ["--postgres", database]
+    self.address = address
+  }
+
   deinit { kill() }
 
   /// A token for `zone`.

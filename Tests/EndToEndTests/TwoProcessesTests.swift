@@ -9,7 +9,7 @@ import Testing
     .init(name: "Item", attributes: [("name", "String", nil)])
   ])
 
-  @Test("Another program's save is announced, is in the history, and comes into contexts")
+  @Test("F79 Another program's save is announced, is in the history, and comes into contexts")
   func anotherProgramSaves() async throws {
     let directory = try TemporaryDirectory()
     let model = try writeModel(Self.model.xml, named: "Items", in: directory)

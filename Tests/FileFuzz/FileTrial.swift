@@ -24,6 +24,7 @@ struct FileTrial {
       case .model: try model(samples, &numbers)
       case .archive: try archive(samples, &numbers)
       case .format: try format(samples, &numbers)
+      case .grammar: try grammar(samples, &numbers)
       case .store: try store(samples, &numbers)
       }
     } catch {
@@ -130,7 +131,19 @@ struct FileTrial {
     let formats = Samples.formats
     let sample = formats[numbers.number(below: formats.count)]
     let other = formats[numbers.number(below: formats.count)]
-    let text = Mutant.text(of: sample, with: other, words: samples.words, &numbers)
+    try ask(Mutant.text(of: sample, with: other, words: samples.words, &numbers), samples, &numbers)
+  }
+
+  private mutating func grammar(_ samples: Samples, _ numbers: inout SeededNumbers) throws {
+    let text = FormatGrammar.format(&numbers)
+    guard numbers.chance(25) else { return try ask(text, samples, &numbers) }
+    let other = FormatGrammar.format(&numbers)
+    try ask(Mutant.text(of: text, with: other, words: samples.words, &numbers), samples, &numbers)
+  }
+
+  private mutating func ask(
+    _ text: String, _ samples: Samples, _ numbers: inout SeededNumbers
+  ) throws {
     Self.show(text)
     let arguments: [Any?] = [
       "name", 3, ["a", "b"], nil, Date(timeIntervalSinceReferenceDate: 1), Decimal(1),

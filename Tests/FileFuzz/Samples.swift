@@ -27,7 +27,7 @@ struct Samples {
       words = Self.wordsOfArchives
       files = [try ModelArchive.encode(try Self.model())]
       files += Self.real(real) { $0.hasSuffix(".mom") || $0.hasSuffix(".cdm") }
-    case .format: words = Self.wordsOfFormats
+    case .format, .grammar: words = Self.wordsOfFormats
     case .store:
       words = ["CREATE VIEW", "SELECT", "Z_PK", "ZNAME", "NULL"]
       let copy = folder.appendingPathComponent("copy.sqlite")

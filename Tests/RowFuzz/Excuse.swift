@@ -38,7 +38,8 @@ enum Excuse {
     "ZDL_ZONE.sequence", "ZDL_ZONE.kind", "ZDL_GRAVE.transaction_number",
     "ZDL_PENDING.transaction_number",
     "ZDL_DANGLING.state", "ZDL_DANGLING.place", "ZDL_DELTA.transaction_number",
-    "Z_PRIMARYKEY.Z_MAX", "ZDL_STORE.value", "ZDL_SEGMENT.first", "ZDL_PARKED_FORMER.id",
+    "Z_PRIMARYKEY.Z_MAX", "ZDL_STORE.value", "ZDL_SEGMENT.first", "ZDL_VALUE.first",
+    "ZDL_PARKED_FORMER.id",
     "ZDL_PARKED_FORMER.sequence", "ZDL_PARKED_FORMER.since", "ZDL_PARKED_FORMER.tried_level",
   ]
 
@@ -64,7 +65,8 @@ enum Excuse {
     "ZDL_STORE.key",
     "ZDL_MODEL.content", "Z_METADATA.Z_UUID", "Z_METADATA.Z_PLIST", "ACHANGE.ZCOLUMNS",
     "ACHANGE.ZTOMBSTONE0", "ATRANSACTION.ZQUERYGEN", "ZDL_ALIAS.row", "ZDL_ALIAS.state",
-    "ACHANGE.Z_PK", "ACHANGE.ZENTITYPK", "ACHANGE.ZENTITY", "ZDL_SEGMENT.bytes",
+    "ACHANGE.Z_PK", "ACHANGE.ZENTITYPK", "ACHANGE.ZENTITY", "ZDL_SEGMENT.bytes", "ZDL_VALUE.bytes",
+    "ZDL_VALUE.digest",
     "ZDL_PARKED_FORMER.code", "ZDL_PARKED_FORMER.sender", "ZDL_PARKED_FORMER.objects",
     "ZDL_PARKED_FORMER.frame",
   ]

@@ -222,6 +222,7 @@ final class FuzzWorld {
         INSERT OR IGNORE INTO ZDL_IMPORT VALUES (1, 1, 'author', 'context');
         INSERT OR IGNORE INTO ZDL_ORIGIN VALUES (-1, 'author', 'context');
         INSERT OR IGNORE INTO ZDL_SEGMENT VALUES ('0f', 0, x'0102'), ('0f', 2, x'03');
+        INSERT OR IGNORE INTO ZDL_VALUE VALUES (randomblob(32), 0, x'0102');
         INSERT OR IGNORE INTO ZDL_HISTORY_READER VALUES ('app', 1)
         """)
     }

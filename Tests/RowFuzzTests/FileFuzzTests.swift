@@ -16,7 +16,9 @@ import Testing
 
   @Test(
     "Mutants of models, archives, format strings and stores: no trap, no hang, no more than 200 MB",
-    arguments: [("model", 1_000), ("archive", 600), ("format", 400), ("store", 150)])
+    arguments: [
+      ("model", 1_000), ("archive", 600), ("format", 400), ("grammar", 400), ("store", 150),
+    ])
   func mutants(kind: String, count: UInt64) async throws {
     let seeds = Self.seeds ?? 1...count
     var first = seeds.lowerBound

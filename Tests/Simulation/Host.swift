@@ -120,6 +120,7 @@ final class Host: @unchecked Sendable {
     var options = SyncOptions()
     if scenario.keepsFewEntries { options.keptFrameBytesMax = 2500 }
     options.keys = try? KeyRing(text: keys)
+    if scenario.hasLargeValues { options.largeValueBytesMin = LargeValue.bytesMin }
     options.pullBytesMax = 1000
     options.pushObjectsMax = 4
     options.partObjectsMax = scenario.partObjectsMax
@@ -239,6 +240,20 @@ final class Host: @unchecked Sendable {
       }
     }
   }
+  /// Identities of objects that became one with others here, and of those.
+  var united: Set<UUID> {
+    get throws {
+      try store.read { transaction in
+        var united: Set<UUID> = []
+        guard try EngineTables.exist(on: transaction.connection) else { return united }
+        for (identity, key) in try Unions.aliases(transaction) {
+          united.insert(identity)
+          united.insert(try transaction.identity(of: key))
+        }
+        return united
+      }
+    }
+  }
   /// The first transaction of what the zone has not acknowledged; nil where there is none.
   var firstPending: Int64? {
     get throws {
@@ -268,5 +283,8 @@ final class Host: @unchecked Sendable {
     get throws { try store.read { try ReplicaState.load(from: $0.connection) != nil } }
   }
   var status: SyncStatus { get throws { try SyncEngine.status(of: store) } }
-  var conflicts: [JournalEntry] { get throws { try SyncEngine.conflicts(of: store) } }
+  /// As who has the key reads them.
+  var conflicts: [JournalEntry] {
+    get throws { try SyncEngine.conflicts(of: store, keys: KeyRing(text: Self.keys)) }
+  }
 }

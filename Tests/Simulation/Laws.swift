@@ -147,11 +147,11 @@ struct EditLaws {
       {
         return true
       }
-      return ledger.journaledObjects.contains(edit.place.object)
+      return ledger.isNamed(edit.place.object)
     }
     // It became one with another for whom set it, and others had it as it was.
     if traits.isKeyed(entity),
-      ledger.journaledObjects.contains(edit.place.object),
+      ledger.isNamed(edit.place.object),
       image.things.values.contains(where: { $0.values[edit.place.property] == edit.after })
     {
       return true
@@ -161,11 +161,11 @@ struct EditLaws {
       traits.isKeyed(ledger.lives[target]?.entity ?? ""),
       // It became one with another, to which the reference follows, or which was deleted since.
       image.value(edit.place.object, edit.place.property) != Image.null
-        || ledger.journaledObjects.contains(target)
+        || ledger.isNamed(target)
     {
       return true
     }
-    return edit.after == Image.null && ledger.journaledObjects.contains(edit.place.object)
+    return edit.after == Image.null && ledger.isNamed(edit.place.object)
   }
 
   /// By time alone: the newest edit's value stands.
@@ -187,7 +187,7 @@ struct EditLaws {
       return []
     }
     // A delete took the object along, with that edit, and an edit of another replica brought it back.
-    if ledger.journaledObjects.contains(place.object),
+    if ledger.isNamed(place.object),
       ledger.journaled[place]?.contains(newest) == true
     {
       return []
@@ -285,12 +285,12 @@ struct EditLaws {
     var failures: [Failure] = []
     for (id, life) in ledger.lives where !life.isExcused && !ledger.fuzzy.contains(id) {
       let isThere = image.things[id] != nil
-      if life.deletes == 0, life.inserts > 0, !isThere, !ledger.journaledObjects.contains(id) {
+      if life.deletes == 0, life.inserts > 0, !isThere, !ledger.isNamed(id) {
         failures.append(
           Failure(law: "lives", text: "\(names(id)) is gone, though nobody deleted it"))
       }
       if life.deletes > 0, life.inserts <= 1, isThere, !traits.editWins.contains(life.entity),
-        !scenario.hasDeleteRules, !ledger.journaledObjects.contains(id)
+        !scenario.hasDeleteRules, !ledger.isNamed(id)
       {
         failures.append(Failure(law: "lives", text: "\(names(id)) is there, though it was deleted"))
       }

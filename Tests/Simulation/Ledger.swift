@@ -61,7 +61,9 @@ struct Ledger {
   private(set) var buried: Set<UUID> = []
   /// What journals name: the texts at each place, and the objects.
   private(set) var journaled: [Place: Set<String>] = [:]
-  private(set) var journaledObjects: Set<UUID> = []
+  private var journaledObjects: Set<UUID> = []
+  /// Objects that became one, and those that they became one with.
+  private var united: Set<UUID> = []
   private var readJournals: Set<String> = []
   /// Where journals have entries that came since all was quiet.
   private(set) var journaledLately: Set<Place> = []
@@ -301,6 +303,14 @@ struct Ledger {
       }
       outcomes[place, default: []].append((words, Image.words(in: entry.kept ?? "")))
     }
+  }
+
+  /// Notes that objects are one: nothing of either is lost that no journal names.
+  mutating func unite(_ objects: some Sequence<UUID>) { united.formUnion(objects) }
+
+  /// Whether a journal names an object, or it became one with another.
+  func isNamed(_ object: UUID) -> Bool {
+    journaledObjects.contains(object) || united.contains(object)
   }
 
   /// Whether a journal names a word as one that does not stand.

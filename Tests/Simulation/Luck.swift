@@ -165,6 +165,9 @@ extension Simulation {
   }
 
   func readJournals() throws {
-    for host in hosts { ledger.read(try host.conflicts, host: host.name, given) }
+    for host in hosts {
+      ledger.read(try host.conflicts, host: host.name, given)
+      ledger.unite(try host.united.flatMap(given.names))
+    }
   }
 }

@@ -21,4 +21,12 @@ extension SimulatedServer {
       return "\(error)"
     }
   }
+
+  /// What `verify` finds in its tables.
+  func damage() throws -> [String] {
+    guard case .files = storage else { return [] }
+    let administration = try Administration(folder: try DataFolder(folder))
+    defer { administration.close() }
+    return try administration.verify().damage.map { "\($0.table), \($0.place): \($0.message)" }
+  }
 }

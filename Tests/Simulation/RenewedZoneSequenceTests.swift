@@ -281,4 +281,92 @@ struct RenewedZoneSequenceTests {
     try await stage.settle()
     stage.expect(item, has: tags)
   }
+
+  @Test(
+    "What is edited in a store that was put back, before its zone is renewed, is in the zone or named",
+    arguments: [[1, 0, 2], [0, 1, 2], [2, 0, 1]], [false, true])
+  func editedInOnePutBack(order: [Int], isHeard: Bool) async throws {
+    let stage = try await Stage(.memory, hosts: 3)
+    let item = try stage.insert(0, "Item", ["title": .string("everybody's")])
+    let tags = try stage.tags(2)
+    try await stage.settle()
+    let image = try stage.backup(1)
+    try stage.set(1, item, ["title": .string("sent"), "done": .bool(true)])
+    try stage.relate(1, item, "tags", to: [tags[0]])
+    try stage.count(1, item, by: 2)
+    try await stage.sync(1)
+    if isHeard { try await stage.sync(0) }
+    try await stage.restore(1, image)
+    try stage.set(1, item, ["notes": .string("one two"), "words": .string("w")])
+    try stage.relate(1, item, "tags", to: [tags[1]])
+    try stage.renew()
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    #expect(stage.value(0, item, "notes") == "\"one two\"")
+    #expect(stage.value(0, item, "words") == "\"w\"")
+    stage.expect(item, has: [tags[1]])
+  }
+
+  @Test(
+    "What is edited in a store that was put back to before it sent an object is in a renewed zone",
+    arguments: [[1, 0, 2], [0, 1, 2], [0, 2, 1]], [false, true])
+  func editedBeforeItWasSent(order: [Int], isEditedSince: Bool) async throws {
+    let stage = try await Stage(.memory, hosts: 3)
+    let tags = try stage.tags(2)
+    try await stage.settle()
+    let item = try stage.insert(1, "Item", ["title": .string("made")])
+    let box = try stage.insert(1, "Box", ["name": .string("old")])
+    let image = try stage.backup(1)
+    try await stage.sync(1)
+    if isEditedSince {
+      try stage.set(1, item, ["title": .string("sent"), "email": .string("e")])
+      try stage.relate(1, item, "tags", to: [tags[0]])
+      try await stage.sync(1)
+    }
+    for number in [0, 2] { try await stage.sync(number) }
+    try await stage.restore(1, image)
+    try stage.set(
+      1, item, ["done": .bool(true), "notes": .string("one two"), "words": .string("w")])
+    try stage.set(1, box, ["name": .string("new")])
+    try stage.relate(1, item, "box", box)
+    try stage.relate(1, item, "tags", to: [tags[1]])
+    try stage.count(1, item, by: 2)
+    try stage.renew()
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    #expect(stage.value(0, item, "done") == "true")
+    #expect(stage.value(0, item, "notes") == "\"one two\"")
+    #expect(stage.value(0, item, "words") == "\"w\"")
+    #expect(stage.value(0, item, "stock") == "2")
+    #expect(stage.value(0, box, "name") == "\"new\"")
+    #expect(Image.identities(in: stage.value(0, item, "box")) == [box])
+    stage.expect(item, has: isEditedSince ? tags : [tags[1]])
+    if isEditedSince { #expect(stage.value(0, item, "title") == "\"sent\"") }
+  }
+
+  @Test(
+    "Whoever has an object from a snapshot offers the one that a store has, which was put back to before it sent it",
+    arguments: [[2, 1, 0], [1, 2, 0]])
+  func offeredFromASnapshot(order: [Int]) async throws {
+    let stage = try await Stage(.sqlite, hosts: 2)
+    try stage.insert(0, "Box")
+    try await stage.settle()
+    let item = try stage.insert(1, "Item", ["title": .string("made"), "stock": .integer(5)])
+    let image = try stage.backup(1)
+    try await stage.sync(1)
+    try await stage.server.fold()
+    try await stage.addHost()
+    try await stage.sync(2)
+    #expect(stage.value(2, item, "title") == "\"made\"")
+    try await stage.restore(1, image)
+    try stage.set(1, item, ["done": .bool(true), "notes": .string("one two")])
+    try stage.count(1, item, by: 2)
+    try stage.renew()
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    #expect(stage.hosts[0].image.things.values.count { $0.entity == "Item" } == 1)
+    #expect(stage.value(0, item, "done") == "true")
+    #expect(stage.value(0, item, "notes") == "\"one two\"")
+    #expect(stage.value(0, item, "stock") == "7")
+  }
 }

@@ -210,7 +210,10 @@ struct Saves {
     case .double, .float: return number % 5 == 0 ? .double(-0.0) : .double(Double(number) + 0.5)
     case .boolean: return .bool(now == "true" ? generator.chance(20) : generator.chance(80))
     case .date: return .date(Date(timeIntervalSinceReferenceDate: Double(number) * 3600.25))
-    case .binaryData, .transformable: return .data(Data("d\(number)".utf8))
+    case .binaryData, .transformable:
+      let isLarge = scenario.hasLargeValues && number % 4 != 0
+      let more = isLarge ? String(repeating: "large", count: 12) : ""
+      return .data(Data("d\(number)\(more)".utf8))
     case .uuid:
       return .uuid(
         UUID(uuidString: String(format: "00000000-0000-4000-8000-%012d", number)) ?? UUID())

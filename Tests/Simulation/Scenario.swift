@@ -42,6 +42,8 @@ struct Scenario: Hashable, Sendable {
   // The edits.
   /// Values of a small domain come again: "both sides have one value" (S3).
   var hasRepeatedValues = false
+  /// Binary values of some bytes go by themselves.
+  var hasLargeValues = false
   /// Identities from outside, which several replicas insert (S12).
   var hasGivenIdentities = false
   /// One such identity for objects of two entities (S22).

@@ -36,6 +36,17 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasClones = true
       $0.hasServerRestores = true
     },
+    make("large values, whatever happens") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasRepeatedValues = true
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.hasClones = true
+      $0.hasServerRestores = true
+      $0.hasStoreRestores = true
+      $0.hasZoneRenewals = true
+    },
     make("clones in renewed zones") {
       $0.server = .sqlite
       $0.hasClones = true
@@ -56,16 +67,7 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasGivenIdentities = true
       $0.hasZoneRenewals = true
     },
-    make("given up") {
-      $0.hasGivenUp = true
-      $0.hasGivenIdentities = true
-    },
     make("lost and found keys") { $0.hasLostKeys = true },
-    make("renamed twice") {
-      $0.hasModelVersions = true
-      $0.hasRenames = true
-      $0.renamesTwice = true
-    },
     make("migrations") { $0.hasMigrations = true },
     make("migrations of restored stores") {
       $0.hasMigrations = true
@@ -115,6 +117,44 @@ extension Scenario: CustomTestStringConvertible {
     make("trees") { $0.hasTrees = true },
     make("ordered many-to-many") { $0.hasOrderedManyToMany = true },
     make("given identities") { $0.hasGivenIdentities = true },
+    make("large values") { $0.hasLargeValues = true },
+    make("large values in files") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasJoins = true
+      $0.flippedBits = 2
+    },
+    make("large values in renewed zones") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasZoneRenewals = true
+    },
+    make("large values of restored servers") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasServerRestores = true
+    },
+    make("large values of restored servers and stores") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasServerRestores = true
+      $0.hasStoreRestores = true
+    },
+    make("large values of restored servers in renewed zones") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasJoins = true
+      $0.hasServerRestores = true
+      $0.hasZoneRenewals = true
+    },
+    make("large values of purged logs") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasRepeatedValues = true
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.hasServerRestores = true
+    },
     make("counter bounds") { $0.hasCounterBounds = true },
     make("two callers") { $0.hasTwoCallers = true },
     make("clocks") { $0.clockSteps = 1_600_000_000_000 },
@@ -323,6 +363,22 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasServerRestores = true
       $0.isReplacedBetween = true
       $0.keepsFewEntries = true
+    },
+    make("given up") {
+      $0.hasGivenUp = true
+      $0.hasGivenIdentities = true
+    },
+    make("renamed twice") {
+      $0.hasModelVersions = true
+      $0.hasRenames = true
+      $0.renamesTwice = true
+    },
+    make("clones and restored stores in renewed zones") {
+      $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+      $0.hasZoneRenewals = true
+      $0.hasRepeatedValues = true
     },
     make("everything") {
       $0.server = .sqlite

@@ -145,6 +145,18 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
     }
   }
 
+  func put(_ piece: ValuePiece) async throws -> ValueState {
+    try await checked { try await $0.put(piece) }
+  }
+
+  func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    try await checked { try await $0.value(digest, of: generation, range: range) }
+  }
+
+  func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    try await checked { try await $0.lostValues(of: generation, after: digest) }
+  }
+
   /// Carries a request, and its answer as bytes with the check that every answer has on its way.
   private func checked<Answer: Codable & Sendable>(
     _ request: (any SyncTransport) async throws -> Answer

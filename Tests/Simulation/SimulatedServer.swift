@@ -8,7 +8,7 @@ import Synchronization
 /// The server: its rules in memory, or its real storage in files, without HTTP in between.
 // Sendable by use: it changes between requests alone.
 final class SimulatedServer: SyncTransport, @unchecked Sendable {
-  private enum Storage {
+  enum Storage {
     case memory(MemoryZone)
     case files(SQLiteZoneStorage, PushReader)
   }
@@ -23,7 +23,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   private var given: UInt64 = 0
   private(set) var wentBack: String?
   let folder: URL
-  private var storage: Storage
+  private(set) var storage: Storage
   private enum Backup {
     case memory(ZoneLog)
     case files([String: Data])
@@ -54,6 +54,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   private static func open(_ folder: URL, _ clock: ManualClock, _ step: Step) throws -> Storage {
     var limits = ServerLimits()
     limits.readers = 1
+    limits.valueBytesMax = 1 << 20
     let logger = Logger(label: "simulation", factory: { _ in SwiftLogNoOpLogHandler() })
     return .files(
       try SQLiteZoneStorage(
@@ -149,14 +150,6 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     zoneName = name
   }
 
-  /// What `verify` finds in its tables.
-  func damage() throws -> [String] {
-    guard case .files = storage else { return [] }
-    let administration = try Administration(folder: try DataFolder(folder))
-    defer { administration.close() }
-    return try administration.verify().damage.map { "\($0.table), \($0.place): \($0.message)" }
-  }
-
   private var database: URL { folder.appendingPathComponent("driftless.sqlite") }
 
   // MARK: - Requests
@@ -173,7 +166,8 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
         zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
         intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
         formatLevel: zone.formatLevel, serverTimeMilliseconds: await time(of: storage),
-        floor: try await storage.floor(of: zone))
+        floor: try await storage.floor(of: zone),
+        valueBytesMax: storage.keepsValues ? 1 << 20 : nil)
     }
   }
 
@@ -230,7 +224,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
           mark: request.mark, bytesMax: request.maxBytes, entriesMax: 1000)
         page.own = (request.replica, request.ownThrough)
         let log = try await storage.page(of: zone, page)
-        return PullPage(
+        var answer = PullPage(
           generation: zone.generation, head: log.head,
           serverTimeMilliseconds: await time(of: storage),
           entries: log.entries.map {
@@ -238,6 +232,8 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
               sequence: $0.sequence, firstObjectNumber: $0.firstObjectNumber, chain: $0.chain,
               isOwnHeaderOnly: $0.isHeaderOnly, frame: $0.bytes)
           })
+        answer.lostValues = log.lostValues
+        return answer
       }
     }
   }
@@ -378,7 +374,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       head: zone.head)
   }
 
-  private func zone(in storage: SQLiteZoneStorage) async throws -> ZoneRecord {
+  func zone(in storage: SQLiteZoneStorage) async throws -> ZoneRecord {
     guard let zone = try await storage.zone(named: zoneName) else {
       throw ProtocolError(.noZone, "There is no zone", suggestion: "Make one.")
     }
@@ -386,7 +382,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   }
 
   /// Errors as a client reads them.
-  private func mapped<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
+  func mapped<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
     do {
       return try await body()
     } catch let error as ServerError {

@@ -147,4 +147,29 @@ struct UndoSequenceTests {
     try await stage.settle()
     #expect(stage.value(1, badge, "owner") == "\"\(item.uuidString.lowercased())\"")
   }
+
+  @Test(
+    "What an undo brings back has the partner again that its delete let go of, unless that has another by now",
+    arguments: [false, true])
+  func partnerThatWasLetGo(isTaken: Bool) async throws {
+    let stage = try await Stage(.memory)
+    let items = [try stage.insert(0), try stage.insert(0)]
+    let badge = try stage.insert(0, "Badge", ["name": .string("badge")])
+    try stage.relate(0, badge, "owner", items[0])
+    try await stage.settle()
+    try stage.set(2, items[0], ["title": .string("edited")])
+    stage.clock.advance(milliseconds: 1000)
+    try stage.delete(0, items[0])
+    if isTaken { try stage.relate(0, badge, "owner", items[1]) }
+    try await stage.sync(0)
+    try await stage.sync(2)
+    #expect(stage.hosts[2].image.things[items[0]] == nil)
+    let entry = try #require(
+      try stage.hosts[2].conflicts.first { $0.object == items[0] && $0.property == "title" })
+    _ = try SyncEngine.undo(conflict: entry.number, of: stage.hosts[2].store)
+    try stage.hosts[2].look()
+    try await stage.settle()
+    #expect(stage.value(1, items[0], "title") == "\"edited\"")
+    #expect(Image.identities(in: stage.value(1, badge, "owner")) == [items[isTaken ? 1 : 0]])
+  }
 }

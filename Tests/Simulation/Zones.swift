@@ -34,6 +34,7 @@ extension Simulation {
   /// A person takes the store out of the zone that it is in.
   func unenroll(_ host: Host) async throws {
     guard try host.isEnrolled else { return }
+    try readJournals()
     tell("\(host.name) leaves its zone")
     try await host.unenroll()
   }
@@ -41,6 +42,7 @@ extension Simulation {
   /// A person has the store begin anew in its own zone.
   func beginAnew(_ host: Host) async throws {
     guard try host.isEnrolled, host.home?.server === server, !isRenamed(host) else { return }
+    try readJournals()
     tell("\(host.name) begins anew in its zone")
     try await host.beginAnew(server)
     try host.look()

@@ -47,6 +47,40 @@ public final class PostgresCluster: Sendable {
     try waitUntilUp()
   }
 
+  /// A standby, which follows its primary without holding up anything there, and takes no writes until `promote`.
+  public init(standbyOf primary: PostgresCluster) throws {
+    programs = primary.programs
+    directory = try TemporaryDirectory()
+    let path = directory.url.path
+    if getuid() == 0 {
+      try Self.run("/bin/chown", [Self.user, path])
+    }
+    try Self.run(
+      asUser: programs + "/pg_basebackup",
+      [
+        "-h", primary.host, "-U", "driftless", "-D", path + "/data", "-R", "-X", "stream",
+        "-c", "fast", "--no-sync",
+      ])
+    server = Mutex(try Self.start(programs, path))
+    try waitUntilUp()
+  }
+
+  /// The folder of its socket, which a client names as the host.
+  public var host: String { directory.url.path }
+
+  /// Whether it has all that `primary` has written.
+  public func hasAll(of primary: PostgresCluster) throws -> Bool {
+    let written = try primary.execute("SELECT pg_current_wal_lsn()")
+    let place = written.trimmingCharacters(in: .whitespacesAndNewlines)
+    return try execute("SELECT pg_last_wal_replay_lsn() >= '\(place)'") == "t\n"
+  }
+
+  /// Makes a standby a primary.
+  public func promote() throws {
+    try Self.run(
+      asUser: programs + "/pg_ctl", ["-D", directory.url.path + "/data", "-w", "promote"])
+  }
+
   /// What a client connects with, to a schema of its own.
   public func place() throws -> String {
     let number = places.withLock { places in
@@ -59,7 +93,7 @@ public final class PostgresCluster: Sendable {
 
   /// What a client connects with.
   public func text(options: String = "", database: String = "postgres") -> String {
-    "host=\(directory.url.path) dbname=\(database) user=driftless options='\(options)'"
+    "host=\(host) dbname=\(database) user=driftless options='\(options)'"
   }
 
   /// Runs statements.

@@ -27,7 +27,7 @@ struct OwnerTests {
       "DriftlessSync/Replica/EngineTables.swift",
       [
         "ZDL_KEPT", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_IMPORT", "ZDL_GRAVE", "ZDL_SEGMENT",
-        "ZDL_STAGED",
+        "ZDL_STAGED", "ZDL_VALUE",
         "ZDL_PARKED_VALUE", "ZDL_PARKED_FORMER",
       ],
       "a check names the table that is damaged, and its owner is asked to forget what is in it"),

@@ -105,6 +105,7 @@ struct ReferencePageTests {
       for route in try Self.matches(#"router\.(\w+?)(?:AndHead)?\("([^"]+)"\)"#, in: file.text) {
         let path = route[1].replacingOccurrences(of: ":zone", with: "{zone}")
           .replacingOccurrences(of: ":name", with: "{name}")
+          .replacingOccurrences(of: ":digest", with: "{digest}")
         routes.append("\(route[0].uppercased()) /\(path)")
       }
     }
@@ -126,6 +127,7 @@ struct ReferencePageTests {
       if line.hasPrefix("  /"), line.hasSuffix(":") { path = String(line.dropFirst(2).dropLast()) }
       if line == "    get:" { described.insert("GET \(path)") }
       if line == "    post:" { described.insert("POST \(path)") }
+      if line == "    put:" { described.insert("PUT \(path)") }
     }
     var stated: Set<String> = []
     let forBrowsers = page.components(separatedBy: "\n### For operators' browsers")

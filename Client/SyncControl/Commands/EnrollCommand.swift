@@ -58,6 +58,13 @@ struct EnrollCommand: ControlCommand {
       the server's authority.pem. The word system goes back to those.
       """, completion: .file())
   var ca: String?
+  @Option(
+    name: .long,
+    help: """
+      A name by which people know this replica, in the server's lists and in status; by default, or given as an \
+      empty text, the host's.
+      """)
+  var name: String?
   @Flag(name: .long, help: "Let the token go over plain HTTP to another host.")
   var allowPlaintext = false
   @Option(
@@ -85,6 +92,10 @@ struct EnrollCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    if let name, !name.isEmpty, ReplicaName(name) == nil {
+      throw ValidationError(
+        "--name is one line of at most \(ReplicaName.bytesMax) bytes.")
+    }
     guard !withRules || !withoutRules else {
       throw ValidationError("Give one of --with-rules and --without-rules.")
     }
@@ -124,6 +135,8 @@ struct EnrollCommand: ControlCommand {
     let token = enrolment?.token.text ?? given.text
     var options = TransportOptions()
     options.allowsPlaintext = allowPlaintext
+    options.replicaName =
+      try name.map { ReplicaName($0) } ?? SyncEngine.name(of: store) ?? ReplicaName.ofHost
     if let file = authorities.file { options.certificateAuthorityFile = file.path }
     let transport = try CurlTransport(
       server: address, zone: zone, token: token, options: options)
@@ -142,6 +155,7 @@ struct EnrollCommand: ControlCommand {
     if withoutRules || withRules {
       try SyncEngine.setSyncsWithoutRules(withoutRules, of: store)
     }
+    if let name { try SyncEngine.setName(ReplicaName(name), of: store) }
     try enrolment?.settle()
     if let onDiverged {
       try SyncEngine.setOnDiverged(onDiverged == .ask ? .ask : .automatic, of: store)

@@ -58,12 +58,13 @@ struct SyncCommand: ControlCommand {
 
   private func giveUp() async throws {
     let store = try target.open()
-    let objects = try SyncEngine.status(of: store).pending.objects
+    let pending = try SyncEngine.status(of: store).pending
+    let objects = pending.objects
     store.close()
     guard yes else {
       throw Failure(
         .failed, code: "not-confirmed",
-        "Nothing was changed: what waits to be sent, of \(objects) "
+        "Nothing was changed: what waits to be sent, of \(pending.hasMore ? "more than " : "")\(objects) "
           + "object\(objects == 1 ? "" : "s"), would be given up, and the store would be emptied and "
           + "filled with what the zone has.",
         suggestion:

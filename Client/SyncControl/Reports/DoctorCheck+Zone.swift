@@ -20,10 +20,11 @@ extension DoctorCheck {
           + "--reconcile where the store waits for a word")
     }
     let pending = status.pending.objects
-    if !info.mayWrite, pending > 0 {
+    if !info.mayWrite, !status.pending.isEmpty {
       return DoctorCheck(
         "server", .bad,
-        "\(reached), but the token may only read, and \(pending) object\(pending == 1 ? "" : "s") "
+        "\(reached), but the token may only read, and "
+          + "\(status.pending.hasMore ? "more than " : "")\(pending) object\(pending == 1 ? "" : "s") "
           + "of this store cannot be sent. Get one with driftless-server token create --zone "
           + "\(info.zone) --verbs read,write, and syncctl enroll again with it; or give up what was not "
           + "sent: syncctl sync --store \(store.shellWord) --give-up-unsent")

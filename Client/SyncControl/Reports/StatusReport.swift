@@ -51,14 +51,14 @@ struct StatusReport: Encodable {
     case nil: break
     }
     if !needs.isEmpty { return .waiting }
-    if status.pending.objects > 0 { return .pending }
+    if !status.pending.isEmpty { return .pending }
     return status.zoneWasReplaced || status.lastSync == nil || status.cursor < status.head
       ? .behind : .inStep
   }
 
   enum Key: String, CodingKey, CaseIterable {
     case state
-    case store, server, zone, replica, generation, cursor, head, pending, conflicts
+    case store, server, zone, replica, name, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, withoutKey, lastSync, lastError, syncing, daemon
     case failure, parkedSince, reconciled, zoneReplaced, lostCommits, clockOffsetMilliseconds
   }
@@ -70,6 +70,7 @@ struct StatusReport: Encodable {
     try container.encode(status.server?.absoluteString, forKey: .server)
     try container.encode(status.zone, forKey: .zone)
     try container.encode(status.replica?.uuidString.lowercased(), forKey: .replica)
+    try container.encode(status.name, forKey: .name)
     try container.encode(status.generation?.uuidString.lowercased(), forKey: .generation)
     try container.encode(status.cursor, forKey: .cursor)
     try container.encode(status.head, forKey: .head)
@@ -119,18 +120,10 @@ struct StatusReport: Encodable {
     var rows: [(String, String)] = [("state", stateText), ("store", path)]
     if let server = status.server, let zone = status.zone {
       rows.append(("zone", "\(zone) at \(server.absoluteString)"))
-      rows.append(("replica", status.replica?.uuidString.lowercased() ?? "unknown"))
+      let replica = status.replica?.uuidString.lowercased() ?? "unknown"
+      rows.append(("replica", status.name.map { "\($0) (\(replica))" } ?? replica))
       rows.append(("cursor", "\(status.cursor) of \(status.head)"))
-      let pending = status.pending
-      rows.append(
-        (
-          "pending",
-          pending.objects == 0
-            ? "nothing"
-            : Self.count(pending.objects, "object", "objects") + ", "
-              + Self.count(pending.properties, "property", "properties") + ", "
-              + Self.count(pending.transactions, "transaction", "transactions")
-        ))
+      rows.append(("pending", pendingText))
       rows.append(("conflicts", status.conflicts == 0 ? "none" : "\(status.conflicts) settled"))
       if status.waiting > 0 {
         rows.append(("waiting", "\(status.waiting) to decide (syncctl conflicts --waiting)"))
@@ -172,6 +165,16 @@ struct StatusReport: Encodable {
   static let replacedText =
     "the zone was replaced on purpose: the next sync keeps what the store holds in a file beside it, "
     + "and takes the zone's state"
+
+  private var pendingText: String {
+    let pending = status.pending
+    guard !pending.isEmpty else { return "nothing" }
+    let counted =
+      Self.count(pending.objects, "object", "objects") + ", "
+      + Self.count(pending.properties, "property", "properties") + ", "
+      + Self.count(pending.transactions, "transaction", "transactions")
+    return pending.hasMore ? "\(counted), and more that were not counted" : counted
+  }
 
   private var withoutKey: String {
     Self.count(status.withoutKey, "object", "objects")
@@ -243,6 +246,9 @@ struct StatusReport: Encodable {
   private var unsent: String? {
     // What the server refuses, and what waits because of it, is told apart.
     let count = status.pending.objects - status.quarantined - status.withoutKey - held
+    guard !status.pending.hasMore else {
+      return "more than \(max(0, count)) objects wait to be sent"
+    }
     return count <= 0 ? nil : "\(count) object\(count == 1 ? " waits" : "s wait") to be sent"
   }
 

@@ -106,7 +106,8 @@ extension StoresReport.Row {
       let status = report.status
       let age = status.lastSync.map { Age.text($0, now: report.now) } ?? "never synced"
       return [
-        report.state.rawValue, status.zone ?? "-", "\(status.pending.objects) pending",
+        report.state.rawValue, status.zone ?? "-",
+        "\(status.pending.objects)\(status.pending.hasMore ? "+" : "") pending",
         age, path,
       ] + (report.daemon?.isSilent == true ? ["(the daemon does not answer)"] : [])
     }

@@ -55,10 +55,23 @@ struct VerifyText: Encodable {
       case .unknown: "is here, and was never in the zone; nothing of it waits to be pushed"
       case .entity: "is of another entity here"
       case .value:
-        "\(difference.property ?? "") is \(difference.local ?? "null") here, and "
-          + "\(difference.zone ?? "null") in the zone"
+        "\(difference.property ?? "") \(local(difference)) here, and "
+          + "\(shown(difference.zone)) in the zone"
       }
     return "\(name): \(what)\(difference.isRepaired ? ": repaired" : "")"
+  }
+
+  private static func local(_ difference: VerifyReport.Difference) -> String {
+    difference.isLost == true
+      ? "lies in a file that is not there, or cannot be read," : "is \(shown(difference.local))"
+  }
+
+  /// Characters of a value that are shown: `--json` has more of it.
+  private static let charactersMax = 200
+
+  private static func shown(_ value: String?) -> String {
+    guard let value else { return "null" }
+    return value.count > charactersMax ? "\(value.prefix(charactersMax))…" : value
   }
 
   private var unlisted: [String] {

@@ -65,7 +65,8 @@ struct SyncRunner {
       let request = DaemonRequest(
         repairs ? .repair : .verify, store: url.path, allowsMassDelete: allowsMassDelete)
       let reply = try await notice.during({
-        "the daemon at \(daemon.socket), which syncs the store"
+        "the daemon at \(daemon.socket), which compares the store with its zone; the server may add "
+          + "up its log first"
       }) {
         try await daemon.ask(request)
       }

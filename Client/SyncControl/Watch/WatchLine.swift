@@ -58,7 +58,8 @@ extension WatchLine.Content {
 
   fileprivate var text: String {
     if let error { return error.message }
-    return "pending \(pending?.objects ?? 0), parked \(parked ?? 0), quarantined "
+    let more = pending?.hasMore == true ? "+" : ""
+    return "pending \(pending?.objects ?? 0)\(more), parked \(parked ?? 0), quarantined "
       + "\(quarantined ?? 0), conflicts \(conflicts ?? 0)"
   }
 }

@@ -158,6 +158,7 @@ package enum StoreAccess {
     private let token: String
     private let authorities: URL?
     private let certificates: String?
+    private let name: ReplicaName?
     /// What encrypted properties are sealed with; nil for a store without.
     package let keys: KeyRing?
 
@@ -175,6 +176,7 @@ package enum StoreAccess {
           suggestion: "syncctl enroll --store \(url.path.shellWord) --server URL --zone NAME")
       }
       (server, zone) = home
+      name = try SyncEngine.name(of: store) ?? ReplicaName.ofHost
       try StoreAccess.requireRules(of: store, at: url)
       token = try TokenFile.read(tokenFile ?? TokenFile.url(forStore: url))
       // What the store keeps goes before the environment's, which may be meant for other programs.
@@ -196,6 +198,7 @@ package enum StoreAccess {
       var options = TransportOptions()
       // Enrolment refused plain HTTP to another host unless it was allowed in so many words.
       options.allowsPlaintext = true
+      options.replicaName = name
       if let authorities { options.certificateAuthorityFile = authorities.path }
       return try CurlTransport(server: server, zone: zone, token: token, options: options)
     }

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Hummingbird
 
 /// Decides who may do what: a token in the Authorization header, for one zone and some verbs.
 struct Gate: Sendable {
@@ -8,9 +9,13 @@ struct Gate: Sendable {
   /// Whatever becomes of them: who shows codes has no token that could be counted.
   private let codes: RateLimit
   private let audit: AuditRefusals
+  private let connections: ConnectionRoom
 
-  init(storage: any ZoneStorage, limits: LiveLimits, audit: AuditRefusals) {
+  init(
+    storage: any ZoneStorage, limits: LiveLimits, audit: AuditRefusals, connections: ConnectionRoom
+  ) {
     self.audit = audit
+    self.connections = connections
     self.storage = storage
     requests = RateLimit(countMax: limits.requestsPerTokenMax, seconds: limits.rateSeconds)
     codes = RateLimit(countMax: limits.requestsPerTokenMax, seconds: limits.rateSeconds)
@@ -21,6 +26,19 @@ struct Gate: Sendable {
   struct Admission: Sendable {
     let zone: ZoneRecord
     let token: TokenRecord
+  }
+
+  /// The zone of its path that a request may use; its connection is one of who has a token from then on.
+  ///
+  /// - Throws: as `admit(_:from:zone:verb:)`.
+  func admit(
+    _ request: Request, _ context: ServerContext, _ verb: Verbs
+  ) async throws -> Admission {
+    let admitted = try await admit(
+      request.headers, from: context.address, zone: context.parameters.get("zone"), verb: verb)
+    connections.admit(context.channel)
+    context.notes.note(.init(zone: admitted.zone.name, token: admitted.token.id))
+    return admitted
   }
 
   /// The zone that a request may use.

@@ -7,8 +7,12 @@ struct OperatorGate: Sendable {
   private let storage: any ZoneStorage
   private let refusals: RateLimit
   private let audit: AuditRefusals
+  private let connections: ConnectionRoom
 
-  init(storage: any ZoneStorage, limits: LiveLimits, audit: AuditRefusals) {
+  init(
+    storage: any ZoneStorage, limits: LiveLimits, audit: AuditRefusals, connections: ConnectionRoom
+  ) {
+    self.connections = connections
     self.audit = audit
     self.storage = storage
     refusals = RateLimit(
@@ -44,6 +48,7 @@ struct OperatorGate: Sendable {
     if parts.count == 2, parts[0].lowercased() == "bearer",
       let record = try await admit(String(parts[1]), from: context.address)
     {
+      connections.admit(context.channel)
       return context.notes.note("operator", record.name)
     }
     throw ServerError(

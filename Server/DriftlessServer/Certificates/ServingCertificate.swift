@@ -23,6 +23,7 @@ struct ServingCertificate: Sendable {
         certificateChain: chain.map { .certificate($0) },
         privateKey: .privateKey(try NIOSSLPrivateKey(file: key.path, format: .pem)))
       configuration.minimumTLSVersion = .tlsv12
+      configuration.cipherSuiteValues = Self.suites
       // A key that is another certificate's is found here, and not with the first client.
       context = try NIOSSLContext(configuration: configuration)
       fingerprint = try chain.first.map { Self.fingerprint(try $0.toDERBytes()) } ?? ""
@@ -36,6 +37,13 @@ struct ServingCertificate: Sendable {
         suggestion: "Give a PEM file with the chain and a PEM file with its private key.")
     }
   }
+
+  /// Of TLS 1.2 what keeps the past secret and says that nothing was changed; 1.3 has no other ones.
+  private static let suites: [NIOTLSCipher] = [
+    .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+    .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+    .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+  ]
 
   private static func fingerprint(_ bytes: [UInt8]) -> String {
     SHA256.hash(data: bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

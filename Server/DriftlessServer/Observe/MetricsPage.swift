@@ -53,6 +53,11 @@ struct MetricsPage {
     gauge("connections", "Open connections.", Int64(values.connections))
     counter(
       "paused_accepts_total", "Times that further connections had to wait.", values.pausedAccepts)
+    counter(
+      "failed_accepts_total", "Times that no connection could be accepted.", values.failedAccepts)
+    counter(
+      "closed_connections_total", "Connections without a token that were closed for others.",
+      values.closedStrangers)
     gauge("long_polls", "Long polls that wait.", Int64(waiting))
     gauge(
       "damaged_entries", "Entries of logs found damaged since the start.", Int64(damagedEntries))
@@ -64,6 +69,13 @@ struct MetricsPage {
     gauge("wal_bytes", "Size of the write-ahead log's file.", storage?.logFileBytes)
     gauge(
       "staged_bytes", "Parts of pushes that wait for the last one.", storage?.stagedBytes)
+    gauge("value_bytes", "Large values, those too that come.", storage?.valueBytes)
+    gauge(
+      "unnamed_value_bytes", "Large values that no change set names so far.",
+      storage?.unnamedValueBytes)
+    gauge(
+      "lost_values", "Large values that change sets name and the server lacks.",
+      storage?.lostValues)
     gauge("free_bytes", "What the file system has free.", storage?.freeBytes)
     gauge(
       "certificate_end_seconds", "When the TLS certificate ends, in seconds since 1970.",

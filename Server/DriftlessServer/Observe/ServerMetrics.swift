@@ -16,6 +16,10 @@ package final class ServerMetrics: Sendable {
     var connections: Int = 0
     /// Times that no further connection was let in.
     var pausedAccepts: UInt64 = 0
+    /// Times that a connection could not be accepted.
+    var failedAccepts: UInt64 = 0
+    /// Connections without a token that were closed for others.
+    var closedStrangers: UInt64 = 0
     /// Pushes that wait for the storage, or are written.
     var pendingPushes: Int = 0
     /// Errors that say that the database's file is damaged.
@@ -81,6 +85,12 @@ package final class ServerMetrics: Sendable {
 
   /// There are as many connections as may be: further ones wait.
   func countPausedAccept() { values.withLock { $0.pausedAccepts += 1 } }
+
+  /// A connection could not be accepted: the process can open no more files, say.
+  func countFailedAccept() { values.withLock { $0.failedAccepts += 1 } }
+
+  /// A connection that showed no token was closed to make room for another.
+  func countClosedStranger() { values.withLock { $0.closedStrangers += 1 } }
 
   func connectionOpened() { values.withLock { $0.connections += 1 } }
 

@@ -18,30 +18,38 @@ struct DigestRoutes: Sendable {
         status: .ok, headers: [.contentType: "application/json"], body: .init(byteBuffer: body))
     }
     router.get("v1/zones/:zone/digests/ranges") { request, context in
-      let query = RequestQuery(request)
-      let first = try query.count("first")
-      let count = try query.count("count", max: DigestPart.countMax)
-      return try await answer(
-        .ranges(first..<first + count, columns: try columns(query)), request, context)
+      try await answer(request, context) { query in
+        let first = try query.count("first")
+        let count = try query.count("count", max: DigestPart.countMax)
+        return .ranges(first..<first + count, columns: try columns(query))
+      }
     }
     router.get("v1/zones/:zone/digests/blocks") { request, context in
-      let query = RequestQuery(request)
-      let range = try query.count("first")
-      return try await answer(
-        .blocks(range: range, columns: try columns(query)), request, context)
+      try await answer(request, context) { query in
+        .blocks(range: try query.count("first"), columns: try columns(query))
+      }
+    }
+    router.get("v1/zones/:zone/digests/cells") { request, context in
+      try await answer(request, context) { query in
+        let first = try query.count("first")
+        let count = try query.count("count", max: StateDigest.rangeBlocks)
+        return .cells(blocks: first..<first + count, columns: try columns(query))
+      }
     }
     router.get("v1/zones/:zone/digests/objects") { request, context in
-      let query = RequestQuery(request)
-      let first = UInt64(try query.count("first"))
-      let count = UInt64(try query.count("count"))
-      return try await answer(.objects(first..<first + count), request, context)
+      try await answer(request, context) { query in
+        let first = UInt64(try query.count("first"))
+        return .objects(first..<first + UInt64(try query.count("count")))
+      }
     }
   }
 
+  /// - Parameter part: what is asked for, read of who was let in alone.
   private func answer(
-    _ part: DigestPart, _ request: Request, _ context: ServerContext
+    _ request: Request, _ context: ServerContext, _ part: (RequestQuery) throws -> DigestPart
   ) async throws -> Response {
     let (zone, place) = try await admit(request, context)
+    let part = try part(RequestQuery(request))
     let data = try await storage.digests(part, of: zone, at: place)
     metrics.countSent(bytes: data.count)
     let type = part.digestCount == nil ? WirePath.segmentType : WirePath.digestsType
@@ -53,9 +61,7 @@ struct DigestRoutes: Sendable {
   private func admit(
     _ request: Request, _ context: ServerContext
   ) async throws -> (zone: ZoneRecord, place: LogMark) {
-    let zone = try await gate.admit(
-      request.headers, from: context.address, zone: context.parameters.get("zone"), verb: .read
-    ).zone
+    let zone = try await gate.admit(request, context, .read).zone
     let query = RequestQuery(request)
     try query.checkGeneration(of: zone)
     guard let chain = try query.chain("chain") else { throw RequestQuery.malformed("chain") }

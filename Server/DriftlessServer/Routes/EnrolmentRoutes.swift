@@ -27,6 +27,7 @@ struct EnrolmentRoutes: Sendable {
 
   private func enroll(_ body: Data, _ context: ServerContext) async throws -> Response {
     try gate.countCode(from: context.address)
+    try JSONNames.check(body)
     guard let asked = try? JSONDecoder().decode(EnrolmentRequest.self, from: body),
       let tokenHash = Self.bytes(asked.hash, count: 32), Self.bytes(asked.token, count: 8) != nil,
       asked.code.utf8.count <= 100

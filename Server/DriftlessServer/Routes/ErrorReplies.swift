@@ -12,6 +12,13 @@ import NIOCore
 struct ErrorReplies: RouterMiddleware {
   let metrics: ServerMetrics
   let limits: LiveLimits
+  private let answers: MemoryBudget
+
+  init(metrics: ServerMetrics, limits: LiveLimits) {
+    self.metrics = metrics
+    self.limits = limits
+    answers = MemoryBudget("large answers", most: limits.answersInMemoryBytesMax)
+  }
 
   private static let requestIDField = HTTPField.Name("X-Request-Id")
 
@@ -23,8 +30,10 @@ struct ErrorReplies: RouterMiddleware {
     var response: Response
     var code: ServerError.Code?
     var closesConnection = false
+    var charge: MemoryBudget.Charge?
     do {
       response = try await next(request, context)
+      charge = try reserve(response, context)
     } catch {
       let error = Self.serverError(error, path: String(request.uri.path.prefix(200)))
       code = error.code
@@ -57,8 +66,21 @@ struct ErrorReplies: RouterMiddleware {
       response = response.createHeadResponse()
       body = ByteBuffer()
     }
+    if let charge { response.send(body, in: context.channel, charge, limits.bodySeconds) }
     if closesConnection { response.closeConnection(of: context.channel, after: body) }
     return response
+  }
+
+  /// What a large answer takes of memory until it is sent: its client may not read it.
+  ///
+  /// - Throws: `ServerError` (`.busy`).
+  private func reserve(
+    _ response: Response, _ context: ServerContext
+  ) throws -> MemoryBudget.Charge? {
+    guard let holder = context.notes.holder, let size = response.body.contentLength,
+      size > Response.pieceBytes
+    else { return nil }
+    return try answers.reserve(size, for: holder)
   }
 
   static func serverError(_ error: any Error, path: String) -> ServerError {
@@ -79,7 +101,8 @@ struct ErrorReplies: RouterMiddleware {
     let wire = WireError(
       code: error.code.name, message: error.message, suggestion: error.suggestion, head: error.head,
       objects: error.objects.isEmpty ? nil : error.objects,
-      serverTimeMilliseconds: error.serverTimeMilliseconds, floor: error.floor)
+      serverTimeMilliseconds: error.serverTimeMilliseconds, floor: error.floor,
+      values: error.values.isEmpty ? nil : error.values)
     var headers: HTTPFields = [.contentType: "application/json"]
     if error.code == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
     if error.code == .busy || error.code == .tooOften {
@@ -92,6 +115,30 @@ struct ErrorReplies: RouterMiddleware {
 }
 
 extension Response {
+  fileprivate static let pieceBytes = 256 << 10
+
+  /// Sends the body in pieces, each when the one before it has gone: so long it is held. A client that takes no piece in time is
+  /// hung up on.
+  fileprivate mutating func send(
+    _ bytes: ByteBuffer, in channel: any Channel, _ charge: MemoryBudget.Charge, _ seconds: Int
+  ) {
+    guard bytes.readableBytes > 0 else { return }
+    body = ResponseBody(contentLength: bytes.readableBytes) { writer in
+      defer { charge.shrink(to: 0) }
+      var rest = bytes
+      while let piece = rest.readSlice(length: min(Self.pieceBytes, rest.readableBytes)),
+        piece.readableBytes > 0
+      {
+        let end = channel.eventLoop.scheduleTask(in: .seconds(Int64(seconds))) {
+          channel.close(promise: nil)
+        }
+        defer { end.cancel() }
+        try await writer.write(piece)
+      }
+      try await writer.finish(nil)
+    }
+  }
+
   /// Ends the connection with this answer.
   fileprivate mutating func closeConnection(of channel: any Channel, after bytes: ByteBuffer) {
     headers[.connection] = "close"

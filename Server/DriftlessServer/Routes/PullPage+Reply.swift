@@ -22,6 +22,9 @@ extension PullPage {
     }
     if let name = HTTPField.Name(PullPage.headField) { headers[name] = "\(page.head)" }
     if let name = HTTPField.Name(PullPage.timeField) { headers[name] = "\(nowMilliseconds)" }
+    if let name = HTTPField.Name(PullPage.lostField), let mark = page.lostValues {
+      headers[name] = mark
+    }
     return Response(status: .ok, headers: headers, body: .init(byteBuffer: buffer))
   }
 }

@@ -5,6 +5,7 @@ package import Foundation
 /// checked: whatever gets into a log, every replica can read.
 package struct PushReader: Sendable {
   private let decoder: ChangeSetDecoder
+  private let limits: ServerLimits
 
   package init(limits: ServerLimits) {
     var bounds = ChangeSetLimits()
@@ -12,13 +13,15 @@ package struct PushReader: Sendable {
     bounds.indexBytesMax = min(bounds.indexBytesMax, limits.inflatedBytesMax)
     bounds.objectsMax = limits.objectsPerPushMax
     decoder = ChangeSetDecoder(limits: bounds)
+    self.limits = limits
   }
 
-  /// How many bytes the values of a frame take while they are checked.
+  /// How many bytes the sections of a frame inflate to.
   ///
   /// - Throws: `ProtocolError` when the bytes do not begin with a header.
-  package func valuesSize(of frame: Data) throws -> Int {
-    try decoder.decodeHeader(frame).valuesSize.raw
+  package func sizes(of frame: Data) throws -> (index: Int, values: Int) {
+    let header = try decoder.decodeHeader(frame)
+    return (header.indexSize.raw, header.valuesSize.raw)
   }
 
   /// - Throws: `ProtocolError` when the bytes are not a change set.
@@ -28,7 +31,20 @@ package struct PushReader: Sendable {
       throw ProtocolError.malformed(
         "The change set names an object of a part before it, and there is none")
     }
+    try checkNames(index)
     return Self.push(header, index, frame)
+  }
+
+  /// What could never be taken does not come to the writer.
+  private func checkNames(_ index: ChangeSetIndex) throws {
+    let most = limits.propertiesPerObjectMax
+    guard index.groups.allSatisfy({ $0.kind != .update || $0.properties.count <= most }) else {
+      throw ServerError.tooManyProperties(most)
+    }
+    let names = index.entities.reduce(into: Set<String>()) { $0.formUnion($1.properties) }
+    guard names.count <= limits.propertiesPerZoneMax else {
+      throw ServerError.tooManyNames(limits.propertiesPerZoneMax)
+    }
   }
 
   /// The header of a frame, or of a part that comes as its header alone.
@@ -65,6 +81,7 @@ package struct PushReader: Sendable {
     contents.named = named(index)
     contents.relied = relied(index)
     contents.claims = claims(index)
+    contents.values = index.values
     contents.tombstones = index.tombstones.map(\.identity)
     contents.newestMilliseconds = index.transactions.lazy.map { $0.hybridTime >> 16 }.max() ?? 0
     let names = index.transactions.map(\.name).filter { $0 != 0 } + index.covered.map(\.name)

@@ -7,14 +7,13 @@ import Synchronization
 final class RequestBodyReader: Sendable {
   private let limits: LiveLimits
   private let bytesHeld = Mutex(0)
-  private let valuesHeld = Mutex(0)
 
   init(limits: LiveLimits) { self.limits = limits }
 
   /// Reads a request's body and hands it to `use`; its bytes count as held until that returns.
   ///
   /// - Parameter bytesMax: the most bytes that it may have, where that is less than the limit.
-  /// - Throws: `ServerError`: `.tooLarge`, `.busy`, `.malformed` (too slow), `.damaged` (cut off), which end the
+  /// - Throws: `ServerError`: `.tooLarge`, `.busy` (also where it is too slow), `.damaged` (cut off), which end the
   ///   connection, because what is left of the body is not worth reading; `.damaged` for a body that was changed on its
   ///   way.
   func withBody<Result>(
@@ -34,10 +33,8 @@ final class RequestBodyReader: Sendable {
       // By what has come so far: a long body over a slow line is none that hangs.
       let seconds = limits.bodySeconds + body.count / max(1, limits.bodyBytesPerSecondMin)
       guard ContinuousClock.now < start + .seconds(seconds) else {
-        throw ServerError(
-          .malformed, "the body took more than \(seconds) seconds to arrive",
-          suggestion: "Push again over a better connection."
-        ).closing()
+        // Over a better line the same body is taken: nothing is wrong with what is in it.
+        throw ServerError.busy("the body took more than \(seconds) seconds to arrive").closing()
       }
       guard reserve(chunk.readableBytes) else {
         throw ServerError.busy("too many bodies arrive at one time").closing()
@@ -69,21 +66,6 @@ final class RequestBodyReader: Sendable {
           suggestion: "Send it again.")
       ).closing()
     }
-  }
-
-  /// Runs a check that inflates so many bytes of values, when there is room for them.
-  ///
-  /// - Throws: `ServerError` (`.busy`).
-  func withRoom<Result>(forValues bytes: Int, _ check: () throws -> Result) throws -> Result {
-    let isRoom = valuesHeld.withLock { held in
-      // One alone always gets in, however low the bound: it could never be pushed else.
-      guard held == 0 || held + bytes <= limits.valuesInMemoryBytesMax else { return false }
-      held += bytes
-      return true
-    }
-    guard isRoom else { throw ServerError.busy("too many large pushes arrive at one time") }
-    defer { valuesHeld.withLock { $0 -= bytes } }
-    return try check()
   }
 
   private func reserve(_ bytes: Int) -> Bool {

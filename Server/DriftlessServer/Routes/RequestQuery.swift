@@ -51,6 +51,13 @@ struct RequestQuery {
     return uuid
   }
 
+  /// The name of a large value.
+  func digest(_ name: String) throws -> Data? {
+    guard let text = try text(name) else { return nil }
+    guard let digest = LargeValue.digest(named: text) else { throw Self.malformed(name) }
+    return digest
+  }
+
   func chain(_ name: String) throws -> LogChain? {
     guard let text = try text(name) else { return nil }
     guard let chain = LogChain(hexadecimal: text) else { throw Self.malformed(name) }

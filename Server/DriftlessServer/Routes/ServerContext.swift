@@ -34,8 +34,14 @@ struct ServerContext: RequestContext {
 final class RequestNotes: Sendable {
   private let fields = Mutex(Logger.Metadata())
   private let waits = Mutex(Duration.zero)
+  private let admitted = Mutex<MemoryBudget.Holder?>(nil)
 
   func note(_ name: String, _ value: String) { fields.withLock { $0[name] = "\(value)" } }
+
+  func note(_ holder: MemoryBudget.Holder) { admitted.withLock { $0 = holder } }
+
+  /// For whom the answer is; nil where nobody showed a token.
+  var holder: MemoryBudget.Holder? { admitted.withLock { $0 } }
 
   var metadata: Logger.Metadata { fields.withLock { $0 } }
 

@@ -46,9 +46,7 @@ struct SnapshotRoutes: Sendable {
   private func admit(
     _ request: Request, _ context: ServerContext
   ) async throws -> ZoneRecord {
-    let zone = try await gate.admit(
-      request.headers, from: context.address, zone: context.parameters.get("zone"), verb: .read
-    ).zone
+    let zone = try await gate.admit(request, context, .read).zone
     try RequestQuery(request).checkGeneration(of: zone)
     return zone
   }

@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import Foundation
+import HTTPTypes
 import Hummingbird
 import Logging
 import ServiceLifecycle
@@ -13,6 +14,8 @@ struct ZoneRoutes: Sendable {
   private let gate: Gate
   private let bodies: RequestBodyReader
   private let holds: ZoneHolds
+  private let memory: MemoryBudget
+  private let turns = DecodingTurns()
 
   init(
     storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: LiveLimits,
@@ -25,6 +28,7 @@ struct ZoneRoutes: Sendable {
     self.gate = gate
     bodies = RequestBodyReader(limits: limits)
     holds = ZoneHolds(limits: limits)
+    memory = MemoryBudget("large pushes", most: limits.valuesInMemoryBytesMax)
   }
 
   func add(to router: Router<ServerContext>) {
@@ -32,10 +36,11 @@ struct ZoneRoutes: Sendable {
       let admitted = try await admit(request, context, .read)
       let time = await storage.time()
       let floor = try await storage.floor(of: admitted.zone)
+      let takesValues = storage.keepsValues && limits.valueBytesMax > 0
       return try Self.json(
         Self.info(
           admitted.zone, time: time, mayWrite: admitted.token.verbs.isSuperset(of: .write),
-          floor: floor))
+          floor: floor, valueBytesMax: takesValues ? limits.valueBytesMax : nil))
     }
     router.post("v1/zones/:zone/changes") { request, context in
       try await Self.closingRefused(request) { try await push(request, context) }
@@ -53,12 +58,12 @@ struct ZoneRoutes: Sendable {
   private func admit(
     _ request: Request, _ context: ServerContext, _ verb: Verbs
   ) async throws -> Gate.Admission {
-    let admitted = try await gate.admit(
-      request.headers, from: context.address, zone: context.zone, verb: verb)
+    let admitted = try await gate.admit(request, context, verb)
     context.notes.note("zone", admitted.zone.name)
     context.notes.note("token", admitted.token.id)
     // Names are not one token's alone.
     if let name = admitted.token.name { context.notes.note("tokenName", name) }
+    if let name = request.headers.replicaName { context.notes.note("replicaName", name.text) }
     return admitted
   }
 
@@ -73,14 +78,14 @@ struct ZoneRoutes: Sendable {
     }
   }
 
-  private static func info(_ zone: ZoneRecord, time: UInt64, mayWrite: Bool, floor: UInt64)
-    -> ZoneInfo
-  {
+  private static func info(
+    _ zone: ZoneRecord, time: UInt64, mayWrite: Bool, floor: UInt64, valueBytesMax: Int?
+  ) -> ZoneInfo {
     ZoneInfo(
       zone: zone.name, zoneID: zone.zoneID, generation: zone.generation, parent: zone.parent,
       intent: zone.intent, replacements: zone.replacements, head: zone.head, chain: zone.chain,
       formatLevel: zone.formatLevel, serverTimeMilliseconds: time, mayWrite: mayWrite,
-      floor: floor > 0 ? floor : nil)
+      floor: floor > 0 ? floor : nil, valueBytesMax: valueBytesMax)
   }
 
   // MARK: - Push
@@ -92,16 +97,18 @@ struct ZoneRoutes: Sendable {
       metrics.countReceived(bytes: body.count)
       let header = try PushReader(limits: limits.current).header(of: body)
       guard !header.isFollowedByParts else {
-        return try await stage(body, header, admitted, context)
+        return try await stage(body, header, admitted, request, context)
       }
-      let push = try read(body)
+      let (push, charge) = try await read(body, admitted)
+      defer { charge.shrink(to: 0) }
       context.notes.note("replica", push.replica.wireText)
       let appended = try await append(push, to: zone)
       // With its own entry next after what it has, it has that too.
       let (cursor, own) = (push.cursor.sequence, appended.sequence)
       await storage.noteSeen(
         push.replica, in: zone, generation: push.cursor.generation,
-        at: own == cursor &+ 1 ? own : cursor, given: nil, token: admitted.token.id)
+        at: own == cursor &+ 1 ? own : cursor, given: nil, token: admitted.token.id,
+        name: request.headers.replicaName)
       context.logger.info(
         "appended",
         metadata: [
@@ -122,17 +129,19 @@ struct ZoneRoutes: Sendable {
 
   /// A part that others of its push follow is kept beside the log.
   private func stage(
-    _ body: Data, _ header: ChangeSetHeader, _ admitted: Gate.Admission, _ context: ServerContext
+    _ body: Data, _ header: ChangeSetHeader, _ admitted: Gate.Admission, _ request: Request,
+    _ context: ServerContext
   ) async throws -> Response {
     let zone = admitted.zone
     context.notes.note("replica", header.replica.wireText)
     let isHeader = body.count == ChangeSetHeader.size && header.frameSize > body.count
     let frame = isHeader ? try await storage.stagedFrame(of: body, in: zone) : body
-    let part = try read(frame)
+    let (part, charge) = try await read(frame, admitted)
+    defer { charge.shrink(to: 0) }
     try await storage.stage(part, of: zone)
     await storage.noteSeen(
       part.replica, in: zone, generation: part.cursor.generation, at: part.cursor.sequence,
-      given: nil, token: admitted.token.id)
+      given: nil, token: admitted.token.id, name: request.headers.replicaName)
     context.logger.info(
       "staged",
       metadata: [
@@ -145,9 +154,24 @@ struct ZoneRoutes: Sendable {
         serverTimeMilliseconds: await storage.time()))
   }
 
-  private func read(_ frame: Data) throws -> Push {
+  /// What a frame inflates to that is read where it came, since nobody waits long for it.
+  private static let smallBytesMax = 64 << 10
+
+  /// - Returns: the push, and what it holds in memory until it is answered.
+  private func read(
+    _ frame: Data, _ admitted: Gate.Admission
+  ) async throws -> (Push, MemoryBudget.Charge) {
     let reader = PushReader(limits: limits.current)
-    return try bodies.withRoom(forValues: reader.valuesSize(of: frame)) { try reader.read(frame) }
+    let sizes = try reader.sizes(of: frame)
+    let charge = try memory.reserve(
+      sizes.index + sizes.values,
+      for: .init(zone: admitted.zone.name, token: admitted.token.id))
+    let push =
+      sizes.index + sizes.values <= Self.smallBytesMax
+      ? try reader.read(frame)
+      : try await turns.perform(for: admitted.zone.id) { try reader.read(frame) }
+    charge.shrink(to: sizes.index)
+    return (push, charge)
   }
 
   private func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
@@ -166,11 +190,17 @@ struct ZoneRoutes: Sendable {
   // MARK: - Coming back
 
   private func refill(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await admit(request, context, .write).zone
+    let admitted = try await admit(request, context, .write)
+    let zone = admitted.zone
     return try await bodies.withBody(of: request) { body in
       metrics.countReceived(bytes: body.count)
-      let entries = try PullPage.entries(of: body).map { entry in
-        (entry: entry, push: try read(entry.frame))
+      var entries: [(entry: PullPage.Entry, push: Push)] = []
+      var charges: [MemoryBudget.Charge] = []
+      defer { for charge in charges { charge.shrink(to: 0) } }
+      for entry in try PullPage.entries(of: body) {
+        let (push, charge) = try await read(entry.frame, admitted)
+        entries.append((entry: entry, push: push))
+        charges.append(charge)
       }
       let place = try await storage.refill(entries, of: zone)
       context.logger.notice(
@@ -186,6 +216,7 @@ struct ZoneRoutes: Sendable {
   private func common(_ request: Request, _ context: ServerContext) async throws -> Response {
     let zone = try await admit(request, context, .read).zone
     return try await bodies.withBody(of: request) { body in
+      try JSONNames.check(body)
       guard let asked = try? JSONDecoder().decode(CommonPlaceRequest.self, from: body),
         asked.marks.count <= limits.commonPlacesMax
       else {
@@ -214,7 +245,7 @@ struct ZoneRoutes: Sendable {
     if let replica = query.page.own?.replica { context.notes.note("replica", replica.wireText) }
     var page = try await storage.page(of: zone, query.page)
     // What is refused says nothing of how far it is.
-    await noteSeen(query, given: page, admitted)
+    await noteSeen(query, given: page, admitted, request)
     let deadline = ContinuousClock.now + .seconds(query.waitSeconds)
     var mayWait = query.waitSeconds > 0
     while page.entries.isEmpty, mayWait {
@@ -224,7 +255,7 @@ struct ZoneRoutes: Sendable {
       // Zone and token may be others by now.
       try await gate.admitAgain(request.headers, zone: context.zone, verb: .read)
       page = try await storage.page(of: zone, query.page)
-      if !page.entries.isEmpty { await noteSeen(query, given: page, admitted) }
+      if !page.entries.isEmpty { await noteSeen(query, given: page, admitted, request) }
     }
     let response = PullPage.response(
       page, generation: zone.generation, nowMilliseconds: await storage.time())
@@ -232,14 +263,15 @@ struct ZoneRoutes: Sendable {
     return response
   }
 
-  private func noteSeen(_ query: PullQuery, given page: LogPage, _ admitted: Gate.Admission)
-    async
-  {
+  private func noteSeen(
+    _ query: PullQuery, given page: LogPage, _ admitted: Gate.Admission, _ request: Request
+  ) async {
     guard let replica = query.page.own?.replica else { return }
     let after = query.page.after.sequence
     await storage.noteSeen(
       replica, in: admitted.zone, generation: query.generation, at: after,
-      given: page.entries.last?.sequence ?? after, token: admitted.token.id)
+      given: page.entries.last?.sequence ?? after, token: admitted.token.id,
+      name: request.headers.replicaName)
   }
 
   /// Waits until the log grows, an operator changes something, the time is over, the client hangs up, or the server stops.
@@ -278,6 +310,13 @@ struct ZoneRoutes: Sendable {
     Response(
       status: .ok, headers: [.contentType: "application/json"],
       body: .init(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(value))))
+  }
+}
+
+extension HTTPFields {
+  /// The name that a replica tells of itself; nil for none, and for what is no name.
+  fileprivate var replicaName: ReplicaName? {
+    HTTPField.Name(ReplicaName.field).flatMap { self[$0] }.flatMap { ReplicaName(field: $0) }
   }
 }
 

@@ -203,8 +203,9 @@ struct StatusPage {
 
   private func row(_ replica: ReplicaReport) -> HTML {
     let token = replica.tokenName ?? replica.token ?? "–"
+    let name: HTML = replica.name.map { "<b>\($0)</b> " } ?? ""
     return """
-      <tr><td data-name="Replica">\(replica.replica.wireText)</td><td data-name="Token">\(token)</td>\
+      <tr><td data-name="Replica">\(name)\(replica.replica.wireText)</td><td data-name="Token">\(token)</td>\
       \(Self.number("Cursor", replica.cursor.map { Figure.count($0) } ?? "–"))\
       \(Self.number("Behind", replica.lag.map { Figure.count($0) } ?? "–"))\
       \(Self.number("Pushes", Figure.count(replica.pushes)))\

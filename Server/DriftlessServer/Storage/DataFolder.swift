@@ -135,6 +135,7 @@ package struct DataFolder: Sendable {
     }
     var notes: [String] = []
     if let process = folder.servingProcess { notes.append("process \(process) serves \(url.path)") }
+    if let network = folder.networkNote { notes.append(network) }
     if folder.isOpenToOthers { notes.append("other users may enter \(url.path): chmod 700 it") }
     return notes
   }

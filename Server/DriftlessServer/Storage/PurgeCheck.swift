@@ -40,6 +40,24 @@ enum PurgeCheck {
     }
   }
 
+  /// The large values that a snapshot names, ascending, each once.
+  ///
+  /// - Throws: `ServerError` (`.damagedDatabase`), and what `bytes` throws.
+  static func values(
+    of snapshot: Snapshot, _ bytes: @escaping (Snapshot.File) throws -> Data
+  ) throws -> [LargeValue] {
+    do {
+      var reader = try SnapshotReader(snapshot, bytes: bytes)
+      var values: Set<LargeValue> = []
+      try reader.forEachPart { part in
+        for number in 0..<part.count { try values.formUnion(part.index(number).values) }
+      }
+      return values.sorted()
+    } catch let error as ProtocolError {
+      throw ServerError(error)
+    }
+  }
+
   private static func look(
     at changeSet: ChangeSet, _ own: [UInt64], _ kinds: inout [Property: String],
     dead: [Range<UInt64>], zone: String

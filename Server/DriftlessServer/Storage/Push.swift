@@ -50,6 +50,8 @@ package struct Push: Sendable {
     package var newestMilliseconds: UInt64 = 0
     /// What the transactions in it drew, listed and covered: 8 bytes little-endian each.
     package var names = Data()
+    /// The large values that it names.
+    package var values: [LargeValue] = []
 
     package init() {}
 

@@ -29,6 +29,12 @@ struct PushQueue: Sendable {
     return !isDraining
   }
 
+  /// Those that a group had no time for, as they came. The zone of the one before them has had its turn.
+  mutating func putBack(_ rest: [Pending], after last: Pending) {
+    turns.putBack(
+      rest.map { ($0, $0.zone.id, $0.push.cost) }, after: last.zone.id)
+  }
+
   /// Those that are written together next; nil where nothing waits, and then nobody drains any more.
   mutating func nextGroup(_ limits: ServerLimits) -> [Pending]? {
     // One in several parts takes long: nobody waits for it who need not.
@@ -44,8 +50,13 @@ struct PushQueue: Sendable {
 }
 
 extension Push {
-  /// Its bytes, and what the index costs of each object that it touches.
-  fileprivate var cost: Int {
-    frame.count + 32 * contents.touches.count
+  /// Its bytes, and what the index costs: of each object, of each property of each object, of each identity.
+  package var cost: Int {
+    let touched = contents.touches.reduce(0) { $0 + $1.objects.count * (1 + $1.properties.count) }
+    let relied = contents.relied.reduce(0) { $0 + $1.objects.count * (1 + $1.properties.count) }
+    let claimed = contents.claims.reduce(0) { $0 + $1.keys.count }
+    let identities = contents.identities.count + contents.tombstones.count
+    return frame.count
+      + 32 * (touched + relied + claimed + identities + contents.named.count)
   }
 }

@@ -14,6 +14,12 @@ package struct StorageLook: Sendable {
   package var freeBytes: Int64?
   /// Of parts that wait for the last one of their push; nil where none are taken.
   package var stagedBytes: Int64?
+  /// Of large values, those too that come; nil where none are kept.
+  package var valueBytes: Int64?
+  /// Of them, of those that nothing names so far.
+  package var unnamedValueBytes: Int64?
+  /// How many large values logs name and the server lacks; nil where none are kept.
+  package var lostValues: Int64?
 }
 
 /// A zone, for the status page.

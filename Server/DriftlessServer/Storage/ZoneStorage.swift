@@ -29,9 +29,10 @@ package protocol ZoneStorage: Sendable {
   ///   - place: up to where it has applied the zone's log.
   ///   - given: up to where a pull gave it entries after that; nil for a push.
   ///   - token: the ID of the token that it came with.
+  ///   - name: the name that it told; nil for none.
   func noteSeen(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String
+    token: String, name: ReplicaName?
   ) async
 
   /// Puts lines into the record of who did what.
@@ -111,6 +112,29 @@ package protocol ZoneStorage: Sendable {
   /// - Throws: `ServerError`: `.noSnapshot` when there are digests of another place by now, `.busy`.
   func digests(_ part: DigestPart, of zone: ZoneRecord, at place: LogMark) async throws -> Data
 
+  /// Whether large values are kept; where not, clients send them within their change sets.
+  var keepsValues: Bool { get }
+
+  /// Takes a piece of a large value, where it is the next one, and keeps what is there of the value for a while.
+  ///
+  /// - Parameter token: the ID of the token that it came with.
+  /// - Throws: `ServerError`: `unsupported` where none are taken, `.tooLarge`, `.diskFull` where there is no room for it, and `damaged` for the last piece of one that
+  ///   is not what its digest says.
+  func keep(_ piece: ValuePiece, of zone: ZoneRecord, token: String) async throws -> ValueState
+
+  /// A piece of a large value that the zone has, at most ``LargeValue/pieceBytesMax``.
+  ///
+  /// - Throws: `ServerError` (`.noValue`).
+  func value(_ digest: Data, of zone: ZoneRecord, first: Int, count: Int) async throws -> Data
+
+  /// Those of some large values that a zone does not have.
+  func missing(_ values: [LargeValue], in zone: ZoneRecord) async throws -> [LargeValue]
+
+  /// Large values that the zone's log names and the zone lacks, in the order of their digests, after one.
+  func lostValues(
+    of zone: ZoneRecord, after digest: Data, countMax: Int
+  ) async throws -> [LargeValue]
+
   /// What was found when entries were first answered.
   var entryCheck: EntryCheck { get }
 
@@ -132,6 +156,11 @@ extension ZoneStorage {
   package func floor(of zone: ZoneRecord) async throws -> UInt64 { 0 }
 
   package func keptSnapshot(of zone: ZoneRecord) async throws -> Snapshot? { nil }
+
+  /// Who keeps none lacks none.
+  package func lostValues(
+    of zone: ZoneRecord, after digest: Data, countMax: Int
+  ) async throws -> [LargeValue] { [] }
 }
 
 /// A zone as it was at one moment.
@@ -225,4 +254,17 @@ package struct LogEntry: Sendable, Hashable {
 package struct LogPage: Sendable {
   package let entries: [LogEntry]
   package let head: UInt64
+  /// What changes with the large values that the zone lacks; nil where it lacks none.
+  package var lostValues: String?
+}
+
+extension ZoneStorage {
+  /// As `noteSeen`, of a replica that tells no name.
+  package func noteSeen(
+    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
+    token: String
+  ) async {
+    await noteSeen(
+      replica, in: zone, generation: generation, at: place, given: given, token: token, name: nil)
+  }
 }

@@ -50,10 +50,21 @@ protocol ZoneTables {
   /// Appends an entry at the zone's end, and moves that.
   func append(_ entry: NewEntry, to zone: ZoneRecord) throws
 
+  // MARK: Large values
+
+  /// Those that the zone does not have.
+  func missing(_ values: [LargeValue], zone: Int64) throws -> [LargeValue]
+
+  /// An entry names them from now on: they stay.
+  func use(_ values: [LargeValue], zone: Int64, sequence: UInt64) throws
+
   // MARK: Objects
 
   /// A small number for a property's name.
-  func property(_ name: String, zone: Int64) throws -> UInt64
+  ///
+  /// - Parameter most: how many names the zone may have.
+  /// - Throws: `ServerError` (`.tooLarge`) where this would be one more.
+  func property(_ name: String, zone: Int64, most: Int) throws -> UInt64
 
   /// The row of an object; one that has none was not touched after its insert.
   func object(_ number: UInt64, zone: Int64) throws -> ObjectState
@@ -138,7 +149,8 @@ enum LogBounds {
   /// One zone's log and its object numbers end here: at 1,000 change sets a second, after 35 years.
   static let numberMax: UInt64 = (1 << 40) - 1
   /// A replica's own entries above the cursor of its push that are looked at.
-  static let ownFramesMax = 100_000
+  /// Where there are more, the older ones count as others', and what builds on them is stale until its replica has pulled.
+  static let ownFramesMax = 4096
 }
 
 /// The text that a constraint of unique keys has in the tables: a JSON list of the entity and its properties.

@@ -31,6 +31,21 @@ package struct ZoneTurns<Element> {
     lines[place].waiting.append((element, cost))
   }
 
+  /// Puts back what a group had no time for: as it came, before all that waits of its zone.
+  ///
+  /// - Parameter last: the zone that was served last: its turn is over, all others keep theirs.
+  package mutating func putBack(
+    _ rest: [(element: Element, zone: Int64, cost: Int)], after last: Int64
+  ) {
+    count += rest.count
+    for (element, zone, cost) in rest.reversed() {
+      let old = lines.firstIndex { $0.zone == zone }
+      var line = old.map { lines.remove(at: $0) } ?? Line(zone: zone)
+      line.waiting.insert((element, cost), at: 0)
+      lines.insert(line, at: zone == last ? lines.count : 0)
+    }
+  }
+
   /// What is done together next: of each zone what its turn allows, and always something where something waits.
   ///
   /// - Parameters:

@@ -93,6 +93,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
         object, for: object.objectID, triggeredByProperty: nil) ?? true
     }
     base.standIn.tellsAccessorErrorsOnce = true
+    base.standIn.makesObjectsWithoutStore = true
     base.errorForm = { cocoaError($0, of: $1) }
     // News that a child takes over it reads from its parent, whose work may be waiting for the child: not by itself.
     guard parentContext == nil else { return }
@@ -116,6 +117,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
         ManagedObjectContext(coordinator)
       }
     base.holdsMembers = true
+    base.givesFaults = true
     return base
   }
 
@@ -129,6 +131,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
         ManagedObjectContext(parent: parent)
       }
     base.holdsMembers = true
+    base.givesFaults = true
     return base
   }
 
@@ -166,6 +169,16 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
       isPlaced = true
       replaceBase(with: Self.base(parent: newValue.base, ownQueue))
     }
+  }
+
+  /// Objects may be made of a model's entities, as long as no coordinator was set: of one whose stores come later.
+  func prepare(for entity: NSEntityDescription) {
+    guard !isPlaced, let model = entity.knownModel,
+      model !== base.persistentStoreCoordinator.managedObjectModel,
+      base.persistentStoreCoordinator.managedObjectModel.entities.isEmpty
+    else { return }
+    replaceBase(
+      with: Self.base(PersistentStoreCoordinator(managedObjectModel: model), ownQueue))
   }
 
   private func replaceBase(with new: ManagedObjectContext) {

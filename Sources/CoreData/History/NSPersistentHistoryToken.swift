@@ -1,4 +1,4 @@
-import Driftless
+public import Driftless
 public import Foundation
 
 /// A place in the history of stores. It can be archived, as a secure object.
@@ -40,5 +40,29 @@ public final class NSPersistentHistoryToken: NSObject, NSSecureCoding, NSCopying
 
   public override var description: String {
     "<NSPersistentHistoryToken \(known.numbers.sorted { $0.key < $1.key })>"
+  }
+}
+
+// A notification of the library has its own token, which a cast gives as this class: `.NSPersistentStoreRemoteChange`.
+extension PersistentHistoryToken: _ObjectiveCBridgeable {
+  public func _bridgeToObjectiveC() -> NSPersistentHistoryToken { NSPersistentHistoryToken(self) }
+
+  public static func _forceBridgeFromObjectiveC(
+    _ source: NSPersistentHistoryToken, result: inout PersistentHistoryToken?
+  ) {
+    result = source.known
+  }
+
+  public static func _conditionallyBridgeFromObjectiveC(
+    _ source: NSPersistentHistoryToken, result: inout PersistentHistoryToken?
+  ) -> Bool {
+    result = source.known
+    return true
+  }
+
+  public static func _unconditionallyBridgeFromObjectiveC(
+    _ source: NSPersistentHistoryToken?
+  ) -> PersistentHistoryToken {
+    source?.known ?? PersistentHistoryToken(numbers: [:])
   }
 }

@@ -23,7 +23,7 @@ extension ManagedObject {
   public final func setValue(_ value: Any?, forKey key: String) {
     deferError {
       guard try !KeyedAccessor.set(value, self, key) else { return }
-      try setKnownValue(inward(value, key), forKey: key)
+      try setKnownValue(known(inward(value, key), key), forKey: key)
     }
   }
 
@@ -36,7 +36,16 @@ extension ManagedObject {
 
   /// ``setValue(_:forKey:)`` without an accessor.
   final func setStoredValue(_ value: Any?, _ key: String) {
-    deferError { try setKnownValue(inward(value, key), forKey: key) }
+    deferError { try setKnownValue(known(inward(value, key), key), forKey: key) }
+  }
+
+  /// The archive that is there already, where another one holds an equal value: a dictionary has many.
+  private final func known(_ value: Any?, _ key: String) -> Any? {
+    guard let archive = value as? Data, entity.attributesByName[key]?.isArchived == true,
+      let present = (try? knownPrimitiveValue(forKey: key)) as? Data, present != archive,
+      Self.areEqual(PlainArchive.value(of: present), PlainArchive.value(of: archive))
+    else { return value }
+    return present
   }
 
   /// Checks a value against the model's rules for a property and the class's method `validate<Key>`, which may put another
@@ -84,9 +93,9 @@ extension ManagedObject {
     outward(knownChangedValues())
   }
 
-  /// The properties that changed since the last event ended, with their present values; `NSNull` for none.
+  /// The properties that changed since the last event ended, with the values that they had then; `NSNull` for none.
   public final func changedValuesForCurrentEvent() -> [String: Any] {
-    outward(knownChangedValuesForCurrentEvent())
+    outward(knownValuesBeforeEvent())
   }
 
   /// Values as last read or saved; of all attributes and to-one relationships for nil. `NSNull` for none.

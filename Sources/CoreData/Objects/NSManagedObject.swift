@@ -12,7 +12,8 @@ public protocol NSManagedObjectMaking: ManagedObject {
 extension ManagedObject: NSManagedObjectMaking {}
 
 extension NSManagedObjectMaking {
-  /// Makes a new object of the entity that the class stands for, in the context. A class that stands for no entity of the
+  /// Makes a new object of the entity that the class stands for, in the context. Before the coordinator has a store it waits for
+  /// one, and a save without one throws. A class that stands for no entity of the
   /// context's model is a precondition failure.
   public init(context moc: NSManagedObjectContext) {
     do {
@@ -24,8 +25,8 @@ extension NSManagedObjectMaking {
     moc.base.welcome(self)
   }
 
-  /// Makes a new object of an entity in the context, or, for nil, in none until a context's `insert(_:)` takes it in. An entity
-  /// that the context's stores do not have, that is of no model, or whose objects are of another class, is a precondition
+  /// Makes a new object of an entity in the context, or, for nil, in none until a context's `insert(_:)` takes it in. Before
+  /// there is a store it waits for one, and a save without one throws. An entity that the context's stores do not have, that is of no model, or whose objects are of another class, is a precondition
   /// failure.
   public init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
     do {
@@ -37,6 +38,7 @@ extension NSManagedObjectMaking {
         withExtendedLifetime(birth) {}
         return
       }
+      context.prepare(for: entity)
       self.init(try context.base.birth(of: Self.self, entity: entity))
       context.base.welcome(self)
     } catch {

@@ -170,7 +170,7 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
     let outcome = Result { () throws(FetchError) in
       // The text of a comparison of the same expression is what the parser takes an array of arguments for.
       let predicate = try FetchPredicate(
-        format: "(\(format)) == nil", argumentArray: arguments.map(predicateArgument))
+        format: "(\(format)) == nil", argumentsAtLeast: arguments.map(predicateArgument))
       guard case .comparison(let comparison) = predicate else {
         throw FetchError(
           .syntax, "\"\(format)\" is no expression", suggestion: "Give one expression.",

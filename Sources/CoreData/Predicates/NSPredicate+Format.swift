@@ -14,7 +14,7 @@ extension NSPredicateMaking {
   /// It is evaluated on objects, on dictionaries, and on values and lists of them, which are `SELF`. Data of another type than
   /// it asks for do not satisfy it.
   ///
-  /// A string that does not parse, or arguments that do not fit it, make the fetch that uses the predicate throw; evaluating
+  /// Arguments that it does not ask for are passed over. A string that does not parse, or arguments that do not fit it, make the fetch that uses the predicate throw; evaluating
   /// it is a precondition failure. So is making a subclass by a format.
   public init(format predicateFormat: String, _ args: Any?...) {
     self = Self.made(predicateFormat, args)
@@ -28,7 +28,7 @@ extension NSPredicateMaking {
   private static func made(_ format: String, _ arguments: [Any?]) -> Self {
     let values = arguments.map(predicateArgument)
     let outcome = Result { () throws(FetchError) in
-      try FetchPredicate(format: format, argumentArray: values)
+      try FetchPredicate(format: format, argumentsAtLeast: values)
     }
     guard let made = KnownPredicate(outcome) as? Self else {
       preconditionFailure("\(Self.self) is not made by a format: make an NSPredicate")

@@ -38,6 +38,18 @@ extension NSSortDescriptor {
     }
   }
 
+  /// Orders by a Swift property, as `init(_:)` of a `SortDescriptor` asks for.
+  static func make<Root, Value>(
+    _ keyPath: PartialKeyPath<Root>, _ ascending: Bool, _ type: Value.Type
+  )
+    -> NSSortDescriptor?
+  {
+    guard let keyPath = keyPath as? KeyPath<Root, Value> else { return nil }
+    return NSSortDescriptor(keyPath: keyPath, ascending: ascending) { left, right in
+      order(propertyValue(left) ?? .null, propertyValue(right) ?? .null)
+    }
+  }
+
   /// The key that the descriptor was made with; nil for one with a key path.
   public var key: String? { sortKey?.name }
 
@@ -70,6 +82,31 @@ extension NSSortDescriptor {
       return propertyValue(value).flatMap(\.plain) ?? value
     }
     return FetchSort(name, ascending: ascending)
+  }
+}
+
+/// What `init(_:)` of a `SortDescriptor` is a member of: sort descriptors are.
+public protocol NSSortDescriptorMaking {}
+
+extension NSSortDescriptor: NSSortDescriptorMaking {}
+
+extension NSSortDescriptorMaking {
+  /// Orders objects as a `SortDescriptor` does, by the property that it reads. How it compares texts is not taken over: a fetch
+  /// orders them by their characters.
+  public init<Compared>(_ sortDescriptor: SortDescriptor<Compared>) {
+    let ascending = sortDescriptor.order == .forward
+    func open<Value>(_ type: Value.Type) -> NSSortDescriptor? {
+      sortDescriptor.keyPath.flatMap { NSSortDescriptor.make($0, ascending, type) }
+    }
+    let made = sortDescriptor.keyPath.flatMap { keyPath -> NSSortDescriptor? in
+      let value: Any.Type = Swift.type(of: keyPath).valueType
+      return _openExistential(value, do: open)
+    }
+    guard let descriptor = (made ?? NSSortDescriptor(key: nil, ascending: ascending)) as? Self
+    else {
+      preconditionFailure("\(Self.self) is not made of a SortDescriptor: make an NSSortDescriptor")
+    }
+    self = descriptor
   }
 }
 

@@ -59,8 +59,13 @@ extension ManagedObjectContext {
   /// ```
   /// - Throws: ``ObjectError`` for an object of another context, one that was in one and is related to others there, or one
   ///   of an entity that the context's stores do not have as it is.
+  ///
+  /// One that this context is to delete is not deleted any more; what its delete rules did to others stays.
   public func insert(_ object: ManagedObject) throws(ObjectError) {
-    if object.isIn(self) { return }
+    if object.isIn(self) {
+      if object.isDeleted { bringBack(object, identity: nil) }
+      return
+    }
     try takeInLoose(object)
     var arrived = [object]
     var next = 0
@@ -210,7 +215,8 @@ extension ManagedObjectContext {
       // What the parent read may be older than what it has.
       return parent != nil && graph.holders(of: member, in: relation)?.contains(object) != true
     }
-    guard relation.isToMany, relation.inverseSlot >= 0, !relation.inverseIsToMany, !member.isFault,
+    guard relation.isToMany, relation.inverseSlot >= 0, !relation.inverseIsToMany,
+      !member.lacksValues,
       member.shape.kinds.indices.contains(relation.inverseSlot)
     else { return false }
     guard case .reference(let owner) = member.read(relation.inverseSlot) else { return true }
@@ -362,6 +368,10 @@ extension ManagedObjectContext {
     object.state.tryReadingAgain()
     guard mergeChanges, object.hasChanges else {
       guard !object.isFault || object.hasChanges else {
+        if object.state.contains(.asleep) {
+          object.turnIntoFault()
+          return true
+        }
         // What was read of its relationships is forgotten all the same.
         object.forgetStoredCollections()
         for state in object.collections { state?.letGo() }
@@ -376,7 +386,7 @@ extension ManagedObjectContext {
       return true
     }
     object.forgetStoredCollections()
-    if object.isFault { return false }
+    if object.lacksValues { return false }
     if try takeValuesBeneath(object) { awaken(object, .refresh) }
     return true
   }

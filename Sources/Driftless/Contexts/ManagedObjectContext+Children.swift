@@ -29,7 +29,7 @@ extension ManagedObjectContext {
   /// This context's object, with its values, for one of a child; nil when it is deleted or was never there.
   func readable(_ object: ManagedObject) throws -> ManagedObject? {
     guard let above = self.object(above: object), !above.isDeleted else { return nil }
-    if above.isFault { try read(above) }
+    if above.lacksValues { try read(above) }
     return above.state.contains(.missing) ? nil : above
   }
 
@@ -78,21 +78,18 @@ extension ManagedObjectContext {
     let objects = try ask(parent) { parent in
       try parent.objects(for: asked).compactMap { above -> ManagedObject? in
         guard let object = object(under: above), object.shape === above.shape else { return nil }
-        if request.includesPropertyValues, !above.isFault, object.isFault {
+        if request.includesPropertyValues, !above.lacksValues, object.lacksValues {
           object.takeBeneathChanges(of: above)
           object.state.takeValues()
           object.state.beginAwakening()
-        } else if request.shouldRefreshRefetchedObjects, !object.isFault {
+        } else if request.shouldRefreshRefetchedObjects, !object.lacksValues {
           object.forgetStoredCollections()
           object.takeBeneathChanges(of: above)
         }
         return object
       }
     }
-    for object in objects where object.state.contains(.awakening) {
-      object.state.endAwakening()
-      awaken(object)
-    }
+    awaken(objects, asFaults: graph.givesFaults && request.returnsObjectsAsFaults)
     return objects
   }
 
@@ -123,7 +120,7 @@ extension ManagedObjectContext {
 extension ManagedObject {
   /// Other objects have other keys.
   final func rename(_ name: (ObjectKey) -> ObjectKey) {
-    if !isFault {
+    if !lacksValues {
       for slot in shape.toOneSlots {
         if case .reference(let key) = values[slot] { setReference(name(key), at: slot) }
         if case .reference(let key)? = committed?[slot] { committed?[slot] = .reference(name(key)) }

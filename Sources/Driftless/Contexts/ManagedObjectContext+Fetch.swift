@@ -153,7 +153,8 @@ extension ManagedObjectContext {
     let queries = try queries(request, .rows)
     var objects: [ManagedObject] = []
     for query in queries {
-      let found = try readObjects(query)
+      let found = try readObjects(
+        query, asFaults: graph.givesFaults && request.returnsObjectsAsFaults)
       if objects.isEmpty { objects = found } else { objects += found }
       if request.shouldRefreshRefetchedObjects { try refresh(query) }
     }
@@ -174,7 +175,7 @@ extension ManagedObjectContext {
   private func refresh(_ query: StoreQuery) throws {
     try read(query.plan) { transaction in
       try transaction.forEachRow(of: query.query) { row in
-        guard let object = graph.registered(row.key, in: query.plan.index), !object.isFault,
+        guard let object = graph.registered(row.key, in: query.plan.index), !object.lacksValues,
           !object.isDeleted, object.shape.number == row.key.entity
         else { return }
         let values = try row.knownValues()

@@ -2,7 +2,11 @@
 extension ManagedObjectContext {
   /// The objects of the rows. New ones and faults take the row's values; values that are in place
   /// stay.
-  func readObjects(_ query: StoreQuery) throws -> [ManagedObject] {
+  ///
+  /// - Parameter asFaults: Whether those that took them are faults towards the application.
+  func readObjects(
+    _ query: StoreQuery, asFaults: Bool = false
+  ) throws -> [ManagedObject] {
     let plan = query.plan
     var objects: [ManagedObject] = []
     var current = query.shape
@@ -28,7 +32,7 @@ extension ManagedObjectContext {
         let object: ManagedObject
         if let known = try graph.keeping(registry.object(key.key), as: current) {
           objects.append(known)
-          guard known.isFault, !known.hasChanges else { return }
+          guard known.lacksValues, !known.hasChanges else { return }
           object = known
         } else {
           object = graph.register(current, key: key.key, state: .fault, as: type, in: registry)
@@ -57,11 +61,24 @@ extension ManagedObjectContext {
       }
       throw error
     }
-    objects.walk { object in
-      guard object.state.contains(.awakening) else { return }
-      object.awakeFromFetch()
-      object.state.endAwakening()
-    }
+    awaken(objects, asFaults: asFaults)
     return objects
+  }
+
+  /// Objects that took values are told so, or sleep until one is asked for.
+  func awaken(_ objects: [ManagedObject], asFaults: Bool) {
+    objects.walk { object in
+      guard object.state.contains(.awakening) else {
+        if !asFaults, object.state.contains(.asleep) { object.fire() }
+        return
+      }
+      if asFaults, !object.hasChanges {
+        object.state.endAwakening()
+        object.state.fallAsleep()
+      } else {
+        object.awakeFromFetch()
+        object.state.endAwakening()
+      }
+    }
   }
 }

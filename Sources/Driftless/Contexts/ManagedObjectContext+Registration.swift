@@ -17,9 +17,8 @@ extension ManagedObjectContext {
   /// - Throws: ``ObjectError`` when the store has no such row, or what kept it from being read.
   public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
     if let object = object(with: id) {
-      if object.isFault {
-        try read(object)
-      }
+      if object.lacksValues { try read(object) }
+      if object.isFault { object.fire() }
       if !object.state.contains(.missing) { return object }
     }
     throw ObjectError(

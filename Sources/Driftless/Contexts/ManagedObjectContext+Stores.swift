@@ -30,7 +30,78 @@ extension ManagedObjectContext {
     let plans = persistentStoreCoordinator.plans
     for old in stores.plans where !plans.contains(where: { $0 === old }) { forgetObjects(of: old) }
     stores.attach(plans)
-    graph.attach(plans.map(\.objects))
+    let waiting = persistentStoreCoordinator.shapesWithoutStore
+    graph.attach(plans.map(\.objects) + (waiting.map { [$0] } ?? []))
+    if let waiting, !plans.isEmpty { placeObjects(madeAs: waiting) }
+  }
+
+  /// Objects that were made before there was a store go to the first that has their entity. Those that none has wait on.
+  private func placeObjects(madeAs waiting: StoreShapes) {
+    let objects = graph.keys.objects.filter { $0.shape.planIndex == waiting.index }
+    guard !objects.isEmpty else { return }
+    for object in objects {
+      let found = stores.plans.lazy.compactMap { $0.shape(named: object.entity.name) }.first
+      guard let shape = found, shape.hasSlots(of: object.shape) else { continue }
+      let old = object.objectKey
+      object.shape = shape
+      if undoManager != nil, object.objectKey != old {
+        graph.keys.noteRenamed(old, object.objectKey, in: shape.planIndex)
+      }
+    }
+    // In the store entities may have other numbers.
+    for object in objects {
+      object.rename { key in graph.keys.object(temporary: key.key)?.objectKey ?? key }
+      checkEnds(of: object)
+    }
+  }
+
+  /// Related objects may have come to several stores, of which the next save says that.
+  private func checkEnds(of object: ManagedObject) {
+    for slot in object.shape.toOneSlots {
+      guard case .reference(let key) = object.values[slot], key.key < 0,
+        let end = graph.keys.object(temporary: key.key),
+        end.shape.planIndex != object.shape.planIndex
+      else { continue }
+      graph.deferError {
+        throw ObjectError(
+          .crossStore,
+          "\(object.description) refers to \(end.description), whose entity another store has",
+          suggestion: "Add stores before objects of several of them are related.")
+      }
+    }
+  }
+
+  /// Throws where objects wait for a store.
+  func requireStores() throws(ObjectError) {
+    guard let waiting = persistentStoreCoordinator.shapesWithoutStore else { return }
+    let object = changedObjects.first {
+      $0.hasChanges && $0.isIn(self) && $0.shape.planIndex == waiting.index
+    }
+    guard let object else { return }
+    throw ObjectError(
+      .noStore, "No store of the coordinator has the entity \(object.entity.name) as it is",
+      suggestion: "Add a store whose configuration has it, before the save.")
+  }
+
+  /// The coordinator's stores, of which there may be none where objects may wait for one.
+  private func plansForObjects() throws(ObjectError) -> [ObjectPlan] {
+    guard standIn.makesObjectsWithoutStore else { return try plans() }
+    updatePlans()
+    return stores.plans
+  }
+
+  /// What new objects are before there is a store; empty where there is one.
+  private func waitingShapes() throws(ObjectError) -> [ObjectShape] {
+    guard stores.plans.isEmpty else { return [] }
+    do {
+      let shapes = try persistentStoreCoordinator.makeShapesWithoutStore().all
+      updatePlans()
+      return shapes
+    } catch {
+      throw ObjectError(
+        .noStore, "The coordinator has no store, and its model cannot be used: \(error)",
+        suggestion: "Correct the model.")
+    }
   }
 
   private func forgetObjects(of plan: ObjectPlan) {
@@ -43,6 +114,7 @@ extension ManagedObjectContext {
   /// The store that the shape's objects are in.
   func plan(of shape: ObjectShape) throws(ObjectError) -> ObjectPlan {
     if let plan = stores.plan(at: shape.planIndex) { return plan }
+    _ = try plans()
     throw ObjectError(
       .noStore, "The store of this \(shape.entity.name) was removed from the coordinator",
       suggestion: "Let go of the object, or add the store again and fetch.")
@@ -55,8 +127,8 @@ extension ManagedObjectContext {
 
   /// The entity in the first store that has it.
   func shape(named name: String) throws(ObjectError) -> ObjectShape {
-    let plans = try plans()
-    for plan in plans { if let shape = plan.shape(named: name) { return shape } }
+    for plan in try plansForObjects() { if let shape = plan.shape(named: name) { return shape } }
+    if let shape = try waitingShapes().first(where: { $0.entity.name == name }) { return shape }
     let model = persistentStoreCoordinator.managedObjectModel
     if model.entitiesByName[name] != nil {
       throw ObjectError(
@@ -73,7 +145,8 @@ extension ManagedObjectContext {
     updatePlans()
     if let shape = stores.shape(for: type) { return shape }
     var seen: Set<String> = []
-    let shapes = try plans().flatMap(\.shapes).filter { seen.insert($0.entity.name).inserted }
+    let shapes = try (plansForObjects().flatMap(\.shapes) + waitingShapes())
+      .filter { seen.insert($0.entity.name).inserted }
     var all = shapes.filter { ObjectClasses.represents(type, $0.entity) }
     let exact = all.filter { ObjectClasses.isWholeName(of: type, $0.entity) }
     if !exact.isEmpty { all = exact }

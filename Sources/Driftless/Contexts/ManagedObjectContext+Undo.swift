@@ -58,7 +58,7 @@ extension ManagedObjectContext {
   /// Reads what an object has to have when it comes back after its row is gone.
   func readForUndo(_ object: ManagedObject) {
     guard undoManager?.isUndoRegistrationEnabled == true else { return }
-    if object.isFault { object.fire() }
+    if object.lacksValues { object.fire() }
     for case let relation? in object.shape.relations where relation.isManyToMany {
       _ = object.destinationKeys(relation.slot)
     }

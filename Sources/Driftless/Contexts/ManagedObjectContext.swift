@@ -77,6 +77,8 @@ public final class ManagedObjectContext {
     /// Whether a save that throws what accessors met lets the next one write: Core Data would have raised an exception where
     /// it was met, and nothing after it.
     package var tellsAccessorErrorsOnce = false
+    /// Whether objects may be made before the coordinator has a store: they wait for one.
+    package var makesObjectsWithoutStore = false
   }
 
   package var standIn = StandIn()

@@ -47,6 +47,13 @@ extension ManagedObjectContext {
     set { graph.holdsMembers = newValue }
   }
 
+  /// Whether objects of a fetch with ``FetchRequest/returnsObjectsAsFaults`` are faults until one of their values is asked for,
+  /// which costs no read, as in Core Data. `awakeFromFetch()` is called then.
+  package var givesFaults: Bool {
+    get { graph.givesFaults }
+    set { graph.givesFaults = newValue }
+  }
+
   /// Keeps what could not be thrown where it was met, so that the next save throws it.
   package func deferError(_ body: () throws -> Void) { graph.deferError(body) }
 

@@ -81,6 +81,7 @@ extension PersistentStoreCoordinator {
       store.close()
       throw error
     }
+    store.notifications.addPoster(self)
     followStoresWhereWanted()
   }
 

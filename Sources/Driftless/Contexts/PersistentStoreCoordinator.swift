@@ -18,6 +18,8 @@ public final class PersistentStoreCoordinator: Sendable {
     /// Of the stores that are attached, in the order of their coming.
     var plans: [ObjectPlan] = []
     var numbering = ObjectPlan.Numbering()
+    /// For objects that are made before there is a store.
+    var shapesWithoutStore: StoreShapes?
     var inboxes: [WeakInbox] = []
     /// Of stores whose commits are told to contexts, by `ObjectPlan.index`, with what keeps them told.
     var followed: [Int: (store: PersistentStore, following: CommitNotifications.Following)] = [:]
@@ -96,6 +98,7 @@ public final class PersistentStoreCoordinator: Sendable {
       return true
     }
     guard isNew else { return false }
+    store.notifications.addPoster(self)
     updateLine()
     changeCount.add(1, ordering: .releasing)
     followStoresWhereWanted()
@@ -123,6 +126,7 @@ public final class PersistentStoreCoordinator: Sendable {
       return index.flatMap { state.followed.removeValue(forKey: $0) }
     }
     withExtendedLifetime(followed) {}
+    store.notifications.removePoster(self)
     updateLine()
     changeCount.add(1, ordering: .releasing)
     post(.persistentStoreCoordinatorStoresDidChange, removed: [store])
@@ -150,6 +154,26 @@ public final class PersistentStoreCoordinator: Sendable {
   }
 
   var plans: [ObjectPlan] { state.withLock { $0.plans } }
+
+  /// What objects are that were made before there was a store, if some were.
+  var shapesWithoutStore: StoreShapes? { state.withLock { $0.shapesWithoutStore } }
+
+  /// The entities of the model for objects that are made before there is a store.
+  /// - Throws: `ModelError` for a wrong model.
+  func makeShapesWithoutStore() throws -> StoreShapes {
+    if let shapes = shapesWithoutStore { return shapes }
+    try managedObjectModel.freeze()
+    try managedObjectModel.checkTypedKeys()
+    let schema = StoreSchema(model: managedObjectModel)
+    let shapes = state.withLock { state in
+      if let shapes = state.shapesWithoutStore { return shapes }
+      let shapes = StoreShapes(of: schema, identifier: "", tag: 0, &state.numbering)
+      state.shapesWithoutStore = shapes
+      return shapes
+    }
+    changeCount.add(1, ordering: .releasing)
+    return shapes
+  }
 
   /// Changes when a store comes or goes.
   var storesVersion: Int { changeCount.load(ordering: .acquiring) }

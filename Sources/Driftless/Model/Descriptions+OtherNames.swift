@@ -22,6 +22,23 @@ extension EntityDescription {
     set { uniquenessConstraints = newValue }
   }
 
+  /// An entity of no model with the same content and subentities, whose relationships find their destinations by name in the
+  /// model that it is put into.
+  package func knownCopy() throws(ModelError) -> EntityDescription {
+    let model: ManagedObjectModel
+    if let own = managedObjectModel {
+      model = try own.copy()
+    } else {
+      let passing = ManagedObjectModel(entities: rootEntity.selfAndDescendants)
+      defer { passing.entities = [] }
+      model = try passing.copy()
+    }
+    guard let copy = model.entitiesByName[name] else { return EntityDescription(name) }
+    model.entities = []
+    copy.superentity?.subentities.removeAll { $0 === copy }
+    return copy
+  }
+
   /// ``coreSpotlightDisplayNameExpression``.
   package var knownDisplayNameExpression: FetchExpression? {
     get { coreSpotlightDisplayNameExpression }
@@ -29,7 +46,28 @@ extension EntityDescription {
   }
 }
 
+extension ManagedObjectModel {
+  /// ``copy()``.
+  package func knownCopy() throws(ModelError) -> ManagedObjectModel { try copy() }
+}
+
 extension PropertyDescription {
+  /// A property of no entity with the same content.
+  package func knownCopy() throws(ModelError) -> PropertyDescription {
+    let copy: EntityDescription
+    if let entity {
+      copy = try entity.knownCopy()
+    } else {
+      let passing = EntityDescription("Entity")
+      passing.properties = [self]
+      defer { passing.properties = [] }
+      copy = try passing.knownCopy()
+    }
+    let property = copy.ownProperties.first { $0.name == name }
+    copy.properties = []
+    return property ?? self
+  }
+
   /// ``entity``.
   package var knownEntity: EntityDescription? { entity }
 

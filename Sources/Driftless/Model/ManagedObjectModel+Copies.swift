@@ -4,6 +4,7 @@ extension ManagedObjectModel {
   /// A deep copy that can be changed, of a frozen model too: the way to change a model in use.
   ///
   /// - Throws: ``ModelError`` when a default value is a reference, which no model can hold.
+  @_disfavoredOverload
   public func copy() throws(ModelError) -> ManagedObjectModel {
     try ModelArchive.model(from: ModelArchive.encode(self))
   }

@@ -14,6 +14,8 @@ struct ChangeLedger {
   var eventBegan: (() -> Void)?
   /// What changed objects add to relationships whose members know nothing of it.
   var claims = MemberClaims()
+  /// Of objects in the event, by slot.
+  private var valuesBeforeEvent: [ObjectIdentifier: [Int: PropertyValue]] = [:]
   /// Objects that left the graph and still stand in one of the first two lists, which hold them.
   private var departed: Set<ObjectIdentifier> = []
   #if DEBUG
@@ -85,6 +87,15 @@ struct ChangeLedger {
 
   // MARK: The event
 
+  /// Keeps what an object had at a slot before this event, where that is not what was read or saved last.
+  mutating func keep(_ value: PropertyValue, of object: ManagedObject, at slot: Int) {
+    valuesBeforeEvent[ObjectIdentifier(object), default: [:]][slot] = value
+  }
+
+  func valueBeforeEvent(of object: ManagedObject, at slot: Int) -> PropertyValue? {
+    valuesBeforeEvent[ObjectIdentifier(object)]?[slot]
+  }
+
   mutating func noteInEvent(_ object: ManagedObject) {
     guard object.state.enter(.inEvent) else { return }
     if inEvent.isEmpty { eventBegan?() }
@@ -97,6 +108,7 @@ struct ChangeLedger {
   mutating func takeEvent() -> [ManagedObject] {
     let objects = inEvent
     inEvent = []
+    valuesBeforeEvent = [:]
     assert(
       objects.allSatisfy { $0.state.contains(.inEvent) || $0.graph == nil },
       "what is in the event knows it, as long as it is in a graph")
@@ -155,6 +167,7 @@ struct ChangeLedger {
     for object in inEvent { object.state.leave(.inEvent) }
     changed = []
     inEvent = []
+    valuesBeforeEvent = [:]
     replayed = [:]
     watched = []
     claims.removeAll()

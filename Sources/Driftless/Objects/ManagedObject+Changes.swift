@@ -17,7 +17,7 @@ extension ManagedObject {
   /// To-one relationships give ``ObjectKey``.
   public final var committedValues: [String: PropertyValue] {
     if isInserted { return [:] }
-    if isFault { fire() }
+    if needsWaking { fire() }
     let source = committed ?? values
     var result: [String: PropertyValue] = [:]
     for slot in shape.layout.slots where !slot.isToMany { result[slot.name] = source[slot.index] }

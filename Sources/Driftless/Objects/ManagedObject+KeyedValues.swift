@@ -49,7 +49,7 @@ extension ManagedObject {
       return try setComposite(value, name)
     }
     guard let relation = shape.relations[slot] else {
-      set(try propertyValue(value, for: slot), at: slot)
+      set(known(try propertyValue(value, for: slot), at: slot), at: slot)
       return
     }
     if !relation.isToMany {
@@ -90,6 +90,20 @@ extension ManagedObject {
       return nil
     }
     return attribute.valueTransformer
+  }
+
+  /// What is there already, where another archive holds an equal value: the same dictionary has many.
+  private final func known(_ new: PropertyValue, at slot: Int) -> PropertyValue {
+    guard case .data(let data) = new, let transformer = transformer(of: slot),
+      case .data(let present) = read(slot), present != data,
+      let old = transformer.value(of: present), let given = transformer.value(of: data)
+    else { return new }
+    return Self.areEqual(old, given) ? .data(present) : new
+  }
+
+  /// Whether two values of transformable attributes are equal, by `isEqual(_:)` where they are objects.
+  package static func areEqual(_ one: Any, _ other: Any) -> Bool {
+    NSArray(object: one).isEqual(NSArray(object: other))
   }
 
   /// The slots of a composite attribute by the leaf's name within it.

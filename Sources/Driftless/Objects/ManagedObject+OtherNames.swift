@@ -38,11 +38,6 @@ extension ManagedObject {
   /// ``changedValues()``.
   package final func knownChangedValues() -> [String: Any?] { changedValues() }
 
-  /// ``changedValuesForCurrentEvent()``.
-  package final func knownChangedValuesForCurrentEvent() -> [String: Any?] {
-    changedValuesForCurrentEvent()
-  }
-
   /// ``committedValues(forKeys:)``.
   package final func knownCommittedValues(forKeys names: [String]?) -> [String: Any?] {
     committedValues(forKeys: names)

@@ -35,7 +35,7 @@ extension ManagedObject {
   public final func setPrimitiveValue(_ value: Any?, forKey name: String) throws(ObjectError) {
     let slot = try primitiveSlot(name)
     if isLoose, shape.relations[slot] != nil { return try setValue(value, forKey: name) }
-    if isFault { fire() }
+    if needsWaking { fire() }
     guard !state.contains(.unreadable) else { throw unreadable(nil) }
     var value = value
     if let object = value as? ManagedObject, object.graph === graph,
@@ -76,7 +76,7 @@ extension ManagedObject {
   }
 
   /// Call it before a hand-written accessor reads primitive values: it reads the row of a fault.
-  public final func willAccessValue(forKey name: String?) { if isFault { fire() } }
+  public final func willAccessValue(forKey name: String?) { if needsWaking { fire() } }
 
   /// Call it after a hand-written accessor read primitive values.
   public final func didAccessValue(forKey name: String?) {}
@@ -84,7 +84,7 @@ extension ManagedObject {
   /// Call it before a hand-written accessor sets a primitive value: the change counts, and can be undone.
   public final func willChangeValue(forKey name: String) {
     guard let slot = try? primitiveSlot(name) else { return }
-    if isFault { fire() }
+    if needsWaking { fire() }
     guard state.isDisjoint(with: [.unreadable, .awakening]) else { return }
     willWrite(slot)
   }
@@ -104,6 +104,28 @@ extension ManagedObject {
       result.updateValue(self[name], forKey: name)
     }
     return result
+  }
+
+  /// The properties that changed since the last event ended, with the values that they had then; to-many relationships with what
+  /// was read or saved last.
+  package final func knownValuesBeforeEvent() -> [String: Any?] {
+    var result: [String: Any?] = [:]
+    for slot in changedInEvent.indexes where !shape.isTransient[slot] {
+      result.updateValue(valueBeforeEvent(at: slot), forKey: shape.layout.slots[slot].name)
+    }
+    return result
+  }
+
+  private final func valueBeforeEvent(at slot: Int) -> Any? {
+    if let relation = shape.relations[slot], relation.isToMany {
+      let former = objects(isInserted ? [] : collection(slot, reading: true).stored ?? [])
+      return former
+    }
+    let value =
+      graph?.ledger.valueBeforeEvent(of: self, at: slot) ?? committed?[slot]
+      ?? (isInserted && !shape.defaults.isEmpty ? shape.defaults[slot] : .null)
+    if case .reference(let key) = value { return objects([key]).first }
+    return plain(value, at: slot)
   }
 
   /// Some of the values as last read or saved; all attributes and to-one relationships when `names` is nil. No value

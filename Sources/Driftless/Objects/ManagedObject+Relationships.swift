@@ -60,6 +60,7 @@ extension ManagedObject {
 
   final func destinations(_ slot: Int) -> [ManagedObject] {
     guard let graph else { return looseEnds(slot) }
+    if state.contains(.asleep) { fire() }
     let objects = destinationKeys(slot).compactMap {
       graph.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
     }
@@ -226,7 +227,7 @@ extension ManagedObject {
     }
     guard relation.inverseSlot >= 0, !relation.inverseIsToMany else { return }
     // Its end is set as well.
-    if object.isFault { object.fire() }
+    if object.needsWaking { object.fire() }
     guard !object.state.contains(.unreadable) else { throw object.unreadable(nil) }
   }
 

@@ -4,18 +4,18 @@ import Foundation
 extension ManagedObject {
   /// The value of an attribute or to-one slot; reads the row first when the object is a fault.
   final func read(_ slot: Int) -> PropertyValue {
-    if !state.isDisjoint(with: [.fault, .tracked]) { prepareToRead(slot) }
+    if !state.isDisjoint(with: [.fault, .asleep, .tracked]) { prepareToRead(slot) }
     return values[slot]
   }
 
   private final func prepareToRead(_ slot: Int) {
-    if state.contains(.fault) { fire() }
+    if !state.isDisjoint(with: [.fault, .asleep]) { fire() }
     if state.contains(.tracked) { noteAccess(slot) }
   }
 
   /// Sets an attribute or to-one slot and notes the change, unless the value is the same.
   final func write(_ value: PropertyValue, at slot: Int) {
-    if state.contains(.fault) {
+    if !state.isDisjoint(with: [.fault, .asleep]) {
       fire()
       // What was computed without having read it is no value of it.
       if state.contains(.unreadable) { return }
@@ -76,6 +76,9 @@ extension ManagedObject {
 
   /// Notes a change of any slot.
   final func noteChange(_ slot: Int) {
+    if changed.contains(slot), !changedInEvent.contains(slot) {
+      graph?.ledger.keep(values[slot], of: self, at: slot)
+    }
     changed.insert(slot)
     changedInEvent.insert(slot)
     if observers != nil { tellObservers(slot) }
@@ -86,9 +89,17 @@ extension ManagedObject {
     }
   }
 
+  /// It has its values afterwards, and was told of them.
   final func fire() {
+    if state.contains(.asleep) { return wake() }
     guard let graph else { return state.takeValues() }  // There is nothing to read.
     graph.source?.fulfil(self)
+  }
+
+  /// Somebody asks for what a fetch has read.
+  private final func wake() {
+    state.wake()
+    whileAwakening { awakeFromFetch() }
   }
 
   /// Takes the values of the row.
@@ -204,7 +215,9 @@ extension ManagedObject {
       collections = []
       return markUnchanged()
     }
-    willTurnIntoFault()
+    // Towards the application one that sleeps was a fault before.
+    let isTold = !state.contains(.asleep)
+    if isTold { willTurnIntoFault() }
     tellObserversOfAll()
     dropCommitted()
     for slot in 0..<shape.slotCount { values[slot] = .null }
@@ -213,7 +226,7 @@ extension ManagedObject {
     // There is nothing that another save could contradict, unless the context looks out for it.
     if !state.contains(.watched) { version = 0 }
     state.dropValues()
-    didTurnIntoFault()
+    if isTold { didTurnIntoFault() }
   }
 
   /// Transient values that are there, by slot.

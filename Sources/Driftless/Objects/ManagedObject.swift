@@ -136,6 +136,7 @@ open class ManagedObject {
     // What it was known by outlives its place in the graph.
     if key > 0 { _ = objectID }
     dropCommitted()
+    state.wake()
     let own = ValueRoom.allocate(shape.slotCount)
     own.take(from: values, shape.slotCount)
     pool.give(values)
@@ -204,8 +205,15 @@ open class ManagedObject {
   /// Whether the next save deletes it; not any more after that. Of one that was never saved, and of one that others deleted
   /// and a merge took away, it says that it is gone; of the former until the save.
   public final var isDeleted: Bool { state.contains(.deleted) }
+  /// Whether its values are still to be read, or were read by a fetch and not asked for since.
+  public final var isFault: Bool {
+    if state.contains(.fault) { return true }
+    return state.contains(.asleep) && !hasChanges
+  }
   /// Whether its values are still to be read.
-  public final var isFault: Bool { state.contains(.fault) }
+  final var lacksValues: Bool { state.contains(.fault) }
+  /// Whether its values are to be read, or it is to be told that somebody asks for them.
+  final var needsWaking: Bool { !state.isDisjoint(with: [.fault, .asleep]) }
   /// Whether it is new, deleted, or was changed since the last save.
   public final var hasChanges: Bool {
     !state.isDisjoint(with: [.dirty, .inserted, .deleted])

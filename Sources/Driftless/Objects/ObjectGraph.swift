@@ -57,6 +57,8 @@ final class ObjectGraph {
   let departures: Departures
   /// Whether an object holds the members of its to-many relationships once they were read.
   var holdsMembers = false
+  /// Whether objects that a fetch gives are faults towards the application until one of their values is asked for.
+  var givesFaults = false
   /// All objects, while the context holds on to them; else nil.
   var retained: Set<ManagedObject>?
   /// What new objects are born with, whatever else they are.

@@ -37,6 +37,8 @@ struct ObjectState {
     static let unreadable = Flag(rawValue: 65536)
     /// It is deleted because the object that held it is.
     static let cascaded = Flag(rawValue: 131_072)
+    /// It has its values, and is a fault towards the application until one of them is asked for.
+    static let asleep = Flag(rawValue: 262_144)
   }
 
   private var flags: Flag
@@ -62,6 +64,16 @@ struct ObjectState {
   @inline(__always)
   mutating func takeValues() { flags.subtract([.fault, .unreadable]) }
 
+  /// It has values that nobody asked for yet.
+  @inline(__always)
+  mutating func fallAsleep() {
+    assert(isDisjoint(with: [.fault, .inserted, .dirty]), "what sleeps is as it was read")
+    flags.insert(.asleep)
+  }
+
+  @inline(__always)
+  mutating func wake() { flags.remove(.asleep) }
+
   /// There was no row to read values from.
   mutating func lackRow() {
     assert(!contains(.fault) && !contains(.inserted), "a row is missed when it is read")
@@ -71,7 +83,7 @@ struct ObjectState {
   /// Its values are gone, and are read at the next access.
   mutating func dropValues() {
     assert(!contains(.inserted), "the values of a new object are nowhere else")
-    flags.subtract([.missing, .unreadable])
+    flags.subtract([.missing, .unreadable, .asleep])
     flags.insert(.fault)
   }
 
@@ -110,7 +122,7 @@ struct ObjectState {
   /// - Parameter born: What all objects of its context are.
   mutating func becomeNew(_ born: Flag = []) {
     assert(isDisjoint(with: [.deleted, .preparing]), "what is deleted is brought back first")
-    flags.subtract([.fault, .missing, .unreadable, .deletedInEvent])
+    flags.subtract([.fault, .missing, .unreadable, .asleep, .deletedInEvent])
     flags.formUnion([.inserted, .dirty, .touched])
     flags.formUnion(born)
   }

@@ -66,7 +66,8 @@ extension ManagedObject {
   /// The object of a reference, if it is here with its values and is to stay.
   private final func neighbour(_ value: PropertyValue?) -> ManagedObject? {
     guard case .reference(let key)? = value,
-      let object = graph?.registered(key, in: shape.planIndex), !object.isFault, !object.isDeleted
+      let object = graph?.registered(key, in: shape.planIndex), !object.lacksValues,
+      !object.isDeleted
     else { return nil }
     return object
   }

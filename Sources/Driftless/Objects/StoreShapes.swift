@@ -15,11 +15,17 @@ package final class StoreShapes: Sendable {
   /// To-many relationships without inverse, each as its own entity has it.
   let oneSidedRelations: [Relation]
 
-  init(of store: PersistentStore, _ numbering: inout ObjectPlan.Numbering) {
-    let schema = store.schema
+  convenience init(of store: PersistentStore, _ numbering: inout ObjectPlan.Numbering) {
+    self.init(of: store.schema, identifier: store.identifier, tag: store.tag, &numbering)
+  }
+
+  init(
+    of schema: StoreSchema, identifier: String, tag: UInt32,
+    _ numbering: inout ObjectPlan.Numbering
+  ) {
     index = numbering.plans
-    storeIdentifier = store.identifier
-    storeTag = store.tag
+    storeIdentifier = identifier
+    storeTag = tag
     numbering.plans += 1
     var hierarchies: [String: Int] = [:]
     var byName: [String: ObjectShape] = [:]

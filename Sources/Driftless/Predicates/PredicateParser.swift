@@ -29,11 +29,12 @@ struct PredicateParser {
   /// The variables of the SUBQUERYs around.
   var declared: [String] = []
 
-  init(format: String, arguments: [Any?]) throws(FetchError) {
+  /// - Parameter takesMore: Whether arguments that the format does not ask for are passed over.
+  init(format: String, arguments: [Any?], takesMore: Bool = false) throws(FetchError) {
     self.format = format
     self.arguments = arguments
     let (tokens, argumentCount) = try PredicateLexer.tokens(of: format)
-    guard argumentCount == arguments.count else {
+    guard argumentCount == arguments.count || takesMore && argumentCount < arguments.count else {
       throw FetchError(
         .argument,
         "The format has \(argumentCount) placeholders, but \(arguments.count) arguments were given",
@@ -269,6 +270,12 @@ extension FetchPredicate {
   /// Reads a format string with its arguments in an array.
   public init(format: String, argumentArray: [Any?]) throws(FetchError) {
     var parser = try PredicateParser(format: format, arguments: argumentArray)
+    self = try parser.parse()
+  }
+
+  /// Reads a format string; arguments that it does not ask for are passed over, as in Core Data.
+  package init(format: String, argumentsAtLeast arguments: [Any?]) throws(FetchError) {
+    var parser = try PredicateParser(format: format, arguments: arguments, takesMore: true)
     self = try parser.parse()
   }
 }

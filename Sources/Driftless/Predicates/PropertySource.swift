@@ -37,3 +37,26 @@ package enum PredicateValue {
   /// The objects of a to-many relationship.
   case objects([any PropertySource])
 }
+
+/// What `entity` is in a predicate: a text, the name of the object's entity, which `entity.name` is as well. No property of a
+/// model is called so.
+struct EntityName: PropertySource {
+  static let key = "entity"
+
+  private let name: String
+
+  init(_ name: String) { self.name = name }
+
+  /// Whether the steps lead to the entity of the object that they begin at, or to its name.
+  static func isPath(_ steps: ArraySlice<String>) -> Bool {
+    Array(steps) == [key] || Array(steps) == [key, "name"]
+  }
+
+  var predicateObjectKey: ObjectKey? { nil }
+
+  var predicateSelf: PredicateValue? { .scalar(.string(name)) }
+
+  func predicateValue(forKey key: String) -> PredicateValue? {
+    key == "name" ? .scalar(.string(name)) : nil
+  }
+}

@@ -2,7 +2,8 @@ public import Foundation
 import Synchronization
 
 extension Notification.Name {
-  /// A store was written, by this process or another. The object is nil; `userInfo` holds `storeIdentifier` and
+  /// A store was written, by this process or another. The object is the coordinator that has the store, or nil where none
+  /// has it; each coordinator that has it posts its own. `userInfo` holds `storeIdentifier` and
   /// `transactionNumber`, and under Core Data's keys `NSStoreUUID`, `storeURL` and `historyToken` (a
   /// ``PersistentHistoryToken``).
   ///
@@ -40,9 +41,16 @@ final class CommitNotifications: Sendable {
     /// Whether a thread posts them.
     var isPosting = false
     var watch: FileWatch?
+    /// Who posts, in place of nobody.
+    var posters: [Poster] = []
     /// Whether the watch is there, where there is to be one, and `newest` is no less than the file's.
     var isWatching = false
     var isClosed = false
+  }
+
+  /// The object of notifications, as long as it lives.
+  private struct Poster: Sendable {
+    weak var object: (any AnyObject & Sendable)?
   }
 
   private let state = Mutex(State())
@@ -108,14 +116,33 @@ final class CommitNotifications: Sendable {
     }) { post(transaction) }
   }
 
+  /// Notifications come from an object from now on.
+  func addPoster(_ object: any AnyObject & Sendable) {
+    state.withLock { state in
+      state.posters.removeAll { $0.object == nil || $0.object === object }
+      state.posters.append(Poster(object: object))
+    }
+  }
+
+  func removePoster(_ object: any AnyObject & Sendable) {
+    state.withLock { $0.posters.removeAll { $0.object == nil || $0.object === object } }
+  }
+
   private func post(_ transaction: Int64) {
     var info: [String: Any] = [
       "storeIdentifier": store, "transactionNumber": transaction, "NSStoreUUID": store,
       "historyToken": PersistentHistoryToken(numbers: [store: transaction]),
     ]
     info["storeURL"] = url
-    NotificationCenter.default.post(
-      name: .persistentStoreRemoteChange, object: nil, userInfo: info)
+    let posters = state.withLock { $0.posters.compactMap { $0.object } }
+    guard !posters.isEmpty else {
+      return NotificationCenter.default.post(
+        name: .persistentStoreRemoteChange, object: nil, userInfo: info)
+    }
+    for poster in posters {
+      NotificationCenter.default.post(
+        name: .persistentStoreRemoteChange, object: poster, userInfo: info)
+    }
   }
 
   /// Watches for commits of other processes until the store is closed. `newest` reads the last one from the file: it is

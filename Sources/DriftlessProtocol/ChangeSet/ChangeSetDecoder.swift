@@ -37,6 +37,9 @@ public struct ChangeSetDecoder: Sendable {
     try ChangeSetRules(limits: limits).check(index)
     guard index.objectCount == header.objectCount, index.newObjectCount == header.newObjectCount
     else { throw .malformed("The header counts other objects than the index section has") }
+    guard header.namesLargeValues == !index.values.isEmpty else {
+      throw .malformed("The flags and the index section differ in whether there are large values")
+    }
     return (header, index)
   }
 
@@ -68,14 +71,19 @@ public struct ChangeSetDecoder: Sendable {
   ) throws(ProtocolError) {
     let size = header.valuesSize
     let stored = frame.dropFirst(header.headerSize + header.indexSize.stored).prefix(size.stored)
+    var named = NamedValues()
     do {
       try stored.withUnsafeBytes { bytes in
         var section = SectionReader(bytes, size)
-        try ValuesCodec.forEachColumn(&section, index: index, limits: limits, body)
+        try ValuesCodec.forEachColumn(&section, index: index, limits: limits) { column in
+          named.add(column)
+          body(column)
+        }
       }
     } catch {
       throw error as? ProtocolError ?? .damaged("A section does not inflate")
     }
+    try named.check(index.values, limits)
   }
 
   private func checkedHeader(of frame: Data) throws(ProtocolError) -> ChangeSetHeader {

@@ -30,9 +30,12 @@ public struct ChangeSetEncoder: Sendable {
   package func encode(
     _ header: ChangeSetHeader, _ changes: ChangeSetIndex, _ columns: inout [Column]
   ) throws(ProtocolError) -> Data {
+    var changes = changes
+    changes.values = Column.largeValues(in: columns)
     try ChangeSetRules(limits: limits).check(
       ChangeSet(header: header, index: changes, columns: columns))
     var header = header
+    header.namesLargeValues = !changes.values.isEmpty
     header.headerSize = ChangeSetHeader.size
     header.objectCount = changes.objectCount
     header.newObjectCount = changes.newObjectCount

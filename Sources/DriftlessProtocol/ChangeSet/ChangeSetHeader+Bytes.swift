@@ -11,6 +11,7 @@ extension ChangeSetHeader {
   private static let plainIndexFlag: UInt32 = 1
   private static let plainValuesFlag: UInt32 = 2
   static let partFlag: UInt32 = 4
+  private static let largeValuesFlag: UInt32 = 8
   /// Where the required flags stand.
   static let flagsStart = 8
   /// Where a part has the digest of the one before it.
@@ -23,6 +24,7 @@ extension ChangeSetHeader {
     if !indexSize.isCompressed { required |= Self.plainIndexFlag }
     if !valuesSize.isCompressed { required |= Self.plainValuesFlag }
     if parts > 1 { required |= Self.partFlag }
+    if namesLargeValues { required |= Self.largeValuesFlag }
     var writer = ByteWriter(capacity: Self.size)
     writer.append(Self.magic)
     writer.append(Self.formatVersion)
@@ -71,7 +73,9 @@ extension ChangeSetHeader {
     }
     let headerSize = Int(try reader.next(UInt16.self))
     let required = try reader.next(UInt32.self)
-    guard required <= Self.plainIndexFlag | Self.plainValuesFlag | Self.partFlag else {
+    let known =
+      Self.plainIndexFlag | Self.plainValuesFlag | Self.partFlag | Self.largeValuesFlag
+    guard required & ~known == 0 else {
       throw .unsupported("The change set needs what its flags \(required) stand for")
     }
     let optional = try reader.next(UInt32.self)
@@ -88,6 +92,7 @@ extension ChangeSetHeader {
     self.headerSize = headerSize
     indexSize = try Self.sectionSize(&reader, isPlain: required & Self.plainIndexFlag != 0)
     valuesSize = try Self.sectionSize(&reader, isPlain: required & Self.plainValuesFlag != 0)
+    namesLargeValues = required & Self.largeValuesFlag != 0
     objectCount = Int(try reader.next(UInt32.self))
     newObjectCount = Int(try reader.next(UInt32.self))
     formatLevel = try reader.next(UInt16.self)

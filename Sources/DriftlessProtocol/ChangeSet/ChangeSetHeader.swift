@@ -9,7 +9,7 @@ public import Foundation
 /// | 0..<4 | magic `DLCS` |
 /// | 4..<6 | format version, 2 |
 /// | 6..<8 | length of the header, at least 192; what stands beyond is skipped |
-/// | 8..<12 | required flags: bit 0 = index section not compressed, bit 1 = values section not, bit 2 = a part of a push in several; a reader that does not know a bit that is set leaves the change set alone |
+/// | 8..<12 | required flags: bit 0 = index section not compressed, bit 1 = values section not, bit 2 = a part of a push in several, bit 3 = it names large values, whose bytes go by themselves; a reader that does not know a bit that is set leaves the change set alone |
 /// | 12..<16 | optional flags: bit 0 = a mass delete in it is meant; unknown bits are skipped |
 /// | 16..<32 | replica, a UUID |
 /// | 32..<40 | push number |
@@ -80,6 +80,8 @@ public struct ChangeSetHeader: Hashable, Sendable {
   public internal(set) var objectCount = 0
   /// Of them, objects that are new to the zone.
   public internal(set) var newObjectCount = 0
+  /// Whether it names large values.
+  public internal(set) var namesLargeValues = false
   /// The index section.
   public internal(set) var indexSize = SectionSize()
   /// The values section.

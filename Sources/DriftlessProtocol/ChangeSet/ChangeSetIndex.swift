@@ -195,6 +195,8 @@ public struct ChangeSetIndex: Hashable, Sendable {
   public var claims: [KeyClaims]
   /// Deletes of objects that the zone does not know.
   public var tombstones: [Tombstone]
+  /// The large values that the columns name, ascending, each once. The encoder fills it in.
+  public package(set) var values: [LargeValue] = []
 
   /// Takes the parts as they are; the encoder checks them.
   public init(

@@ -35,6 +35,11 @@ public struct ChangeSetLimits: Hashable, Sendable {
   public var entitiesMax = 4_000
   /// Properties named, all entities together.
   public var propertiesMax = 40_000
+  /// Large values named: 40 bytes of the index section each.
+  public var valuesMax = 200_000
+  /// Bytes of the large values that rows name, once for each row, where more than one row names any: whoever reads the change set
+  /// has them in memory.
+  public var valueRowBytesMax = 1 << 30
   /// A name of an entity, property, author or context, in UTF-8. Bytes.
   public var nameBytesMax = 1_000
 

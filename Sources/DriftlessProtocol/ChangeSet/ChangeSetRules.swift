@@ -41,6 +41,9 @@ struct ChangeSetRules {
     }
     for group in index.groups { try check(group, index) }
     try checkGuards(index)
+    guard index.values.count <= limits.valuesMax else {
+      throw .tooLarge("The change set names too many large values (valuesMax)")
+    }
     var uniqueness = UniquenessCheck(index)
     try uniqueness.run()
   }
@@ -156,6 +159,7 @@ struct ChangeSetRules {
   private func problem(_ column: Column, rows: Int, _ objectCount: Int) -> String? {
     guard column.count == rows else { return "it has \(column.count) values for \(rows) objects" }
     if let nulls = column.nulls, nulls.end > rows { return "it has null rows beyond its end" }
+    if let problem = column.largeProblem { return problem }
     switch column.values {
     case .references(let indexes):
       let isValid = indexes.allSatisfy { $0 >= Column.noReference && Int($0) < objectCount }

@@ -36,13 +36,18 @@ public struct Column: Hashable, Sendable {
   public var values: Values
   /// Which rows are null; nil when none is.
   public var nulls: RowBitmap?
+  /// Which rows name a ``LargeValue`` in place of holding it; nil when none does. Only columns of bytes and of sealed cells
+  /// have such.
+  public var large: RowBitmap?
 
   /// - Parameters:
   ///   - values: The values, a row each; null rows hold a placeholder.
   ///   - nulls: Which rows are null; nil when none is.
-  public init(_ values: Values, nulls: RowBitmap? = nil) {
+  ///   - large: Which rows name a large value; nil when none does.
+  public init(_ values: Values, nulls: RowBitmap? = nil, large: RowBitmap? = nil) {
     self.values = values
     self.nulls = nulls.flatMap { $0.isEmpty ? nil : $0 }
+    self.large = large.flatMap { $0.isEmpty ? nil : $0 }
   }
 
   /// How many rows there are.
@@ -66,7 +71,7 @@ public struct Column: Hashable, Sendable {
 
   /// Doubles and dates compare by their bits, so that what crossed the wire equals what was sent.
   public static func == (left: Column, right: Column) -> Bool {
-    guard left.nulls == right.nulls else { return false }
+    guard left.nulls == right.nulls, left.large == right.large else { return false }
     switch (left.values, right.values) {
     case (.doubles(let left), .doubles(let right)), (.dates(let left), .dates(let right)):
       return left.elementsEqual(right) { $0.bitPattern == $1.bitPattern }
@@ -77,6 +82,7 @@ public struct Column: Hashable, Sendable {
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(nulls)
+    hasher.combine(large)
     switch values {
     case .doubles(let values), .dates(let values):
       for value in values { hasher.combine(value.bitPattern) }

@@ -34,6 +34,13 @@ public struct RowBitmap: Hashable, Sendable {
     bytes[byte] |= 1 << UInt8(row & 7)
   }
 
+  /// The rows that are in it, ascending.
+  public var rows: [Int] {
+    bytes.indices.flatMap { byte in
+      (0..<8).compactMap { bit in bytes[byte] & 1 << UInt8(bit) == 0 ? nil : byte * 8 + bit }
+    }
+  }
+
   /// One more than the last row of the set; 0 when it is empty.
   var end: Int {
     guard let last = bytes.last else { return 0 }

@@ -111,6 +111,13 @@ nonisolated struct WireIndexSection: @unchecked Sendable {
   /// Clears the value of `tombstones`. Subsequent reads from it will return its default value.
   mutating func clearTombstones() {_uniqueStorage()._tombstones = nil}
 
+  /// The large values that columns name, ascending, each once, 40 bytes each: the SHA-256, then the
+  /// length, 8 bytes little-endian.
+  var values: Data {
+    get {_storage._values}
+    set {_uniqueStorage()._values = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -371,6 +378,10 @@ nonisolated struct WireColumn: Sendable {
   /// elements     deltas: indexes of objects, row by row, first the added, then the removed
   var content: Data = Data()
 
+  /// bytes, sealed   bits, without zero bytes at the end: rows that hold 40 bytes as
+  ///                 IndexSection.values has them, in place of a large value. Empty: none
+  var large: Data = Data()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -382,7 +393,7 @@ fileprivate nonisolated let _protobuf_package = "driftless.wire"
 
 nonisolated extension WireIndexSection: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".IndexSection"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entities\0\u{3}new_objects\0\u{3}known_numbers\0\u{3}known_count\0\u{1}transactions\0\u{1}groups\0\u{1}relied\0\u{1}claims\0\u{1}covered\0\u{1}tombstones\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entities\0\u{3}new_objects\0\u{3}known_numbers\0\u{3}known_count\0\u{1}transactions\0\u{1}groups\0\u{1}relied\0\u{1}claims\0\u{1}covered\0\u{1}tombstones\0\u{1}values\0")
 
   fileprivate class _StorageClass {
     var _entities: [WireEntity] = []
@@ -395,6 +406,7 @@ nonisolated extension WireIndexSection: SwiftProtobuf.Message, SwiftProtobuf._Me
     var _claims: [WireKeyClaims] = []
     var _covered: WireCovered? = nil
     var _tombstones: WireTombstones? = nil
+    var _values: Data = Data()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -415,6 +427,7 @@ nonisolated extension WireIndexSection: SwiftProtobuf.Message, SwiftProtobuf._Me
       _claims = source._claims
       _covered = source._covered
       _tombstones = source._tombstones
+      _values = source._values
     }
   }
 
@@ -443,6 +456,7 @@ nonisolated extension WireIndexSection: SwiftProtobuf.Message, SwiftProtobuf._Me
         case 8: try { try decoder.decodeRepeatedMessageField(value: &_storage._claims) }()
         case 9: try { try decoder.decodeSingularMessageField(value: &_storage._covered) }()
         case 10: try { try decoder.decodeSingularMessageField(value: &_storage._tombstones) }()
+        case 11: try { try decoder.decodeSingularBytesField(value: &_storage._values) }()
         default: break
         }
       }
@@ -485,6 +499,9 @@ nonisolated extension WireIndexSection: SwiftProtobuf.Message, SwiftProtobuf._Me
       try { if let v = _storage._tombstones {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
       } }()
+      if !_storage._values.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._values, fieldNumber: 11)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -504,6 +521,7 @@ nonisolated extension WireIndexSection: SwiftProtobuf.Message, SwiftProtobuf._Me
         if _storage._claims != rhs_storage._claims {return false}
         if _storage._covered != rhs_storage._covered {return false}
         if _storage._tombstones != rhs_storage._tombstones {return false}
+        if _storage._values != rhs_storage._values {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -955,7 +973,7 @@ nonisolated extension WireValuesSection: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension WireColumn: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Column"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{1}packing\0\u{1}nulls\0\u{1}numbers\0\u{1}content\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{1}packing\0\u{1}nulls\0\u{1}numbers\0\u{1}content\0\u{1}large\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -968,6 +986,7 @@ nonisolated extension WireColumn: SwiftProtobuf.Message, SwiftProtobuf._MessageI
       case 3: try { try decoder.decodeSingularBytesField(value: &self.nulls) }()
       case 4: try { try decoder.decodeSingularBytesField(value: &self.numbers) }()
       case 5: try { try decoder.decodeSingularBytesField(value: &self.content) }()
+      case 6: try { try decoder.decodeSingularBytesField(value: &self.large) }()
       default: break
       }
     }
@@ -989,6 +1008,9 @@ nonisolated extension WireColumn: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if !self.content.isEmpty {
       try visitor.visitSingularBytesField(value: self.content, fieldNumber: 5)
     }
+    if !self.large.isEmpty {
+      try visitor.visitSingularBytesField(value: self.large, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -998,6 +1020,7 @@ nonisolated extension WireColumn: SwiftProtobuf.Message, SwiftProtobuf._MessageI
     if lhs.nulls != rhs.nulls {return false}
     if lhs.numbers != rhs.numbers {return false}
     if lhs.content != rhs.content {return false}
+    if lhs.large != rhs.large {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -13,6 +13,7 @@ enum ColumnCodec {
   static func encode(_ column: Column) throws(ProtocolError) -> ColumnMessage {
     var wire = ColumnMessage()
     if let nulls = column.nulls { wire.nulls = nulls.bytes }
+    if let large = column.large { wire.large = large.bytes }
     switch column.values {
     case .integers(let numbers): write(numbers, .integers, column.nulls, to: &wire)
     case .doubles(let values):

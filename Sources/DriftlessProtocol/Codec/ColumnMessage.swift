@@ -26,6 +26,7 @@ struct ColumnMessage {
   var nulls: [UInt8] = []
   var numbers = Data()
   var content = Content.bytes([])
+  var large: [UInt8] = []
   /// A message of a kind that this version does not know, in place of the fields.
   var whole: [UInt8]?
 
@@ -36,7 +37,10 @@ struct ColumnMessage {
     var start = ProtobufBytes()
     if kind != 0 { start.append(field: 1, number: UInt64(kind)) }
     if packing != 0 { start.append(field: 2, number: UInt64(packing)) }
-    for (field, content) in [(3, .bytes(nulls)), (4, .data(numbers)), (5, content)] {
+    let fields: [(Int, Content)] = [
+      (3, .bytes(nulls)), (4, .data(numbers)), (5, content), (6, .bytes(large)),
+    ]
+    for (field, content) in fields {
       guard content.count > 0 else { continue }
       start.append(field: field, lengthOf: content.count)
       parts.append((start, content))

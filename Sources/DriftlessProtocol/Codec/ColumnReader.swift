@@ -17,12 +17,20 @@ struct ColumnReader {
     if let nulls, nulls.end > rows { throw .malformed("A column has null rows beyond its end") }
     guard wire.kind != 0 else { throw .malformed("A column says no kind") }
     guard let kind = ColumnCodec.Kind(rawValue: wire.kind) else {
+      guard wire.large.isEmpty else {
+        throw .unsupported("A column of kind \(wire.kind) names large values")
+      }
       return Column(.unknown(try unknown(wire, rows: rows)), nulls: nulls)
     }
     guard let values = try read(kind, wire, rows: rows, nulls: nulls) else {
       throw .malformed("A column of \(kind) is not in its format")
     }
-    return Column(values, nulls: nulls)
+    let large = wire.large.isEmpty ? nil : RowBitmap(bytes: Array(wire.large))
+    let column = Column(values, nulls: nulls, large: large)
+    if let problem = column.largeProblem {
+      throw .malformed("A column of \(kind) is not in its format: \(problem)")
+    }
+    return column
   }
 
   /// Nil: not in its format.

@@ -35,7 +35,26 @@ extension IndexCodec {
     index.claims = try claims(section.claims, limits: limits)
     index.covered = try covered(section.covered, limits: limits)
     index.tombstones = try tombstones(section.tombstones, limits: limits)
+    index.values = try values(section.values, limits: limits)
     return index
+  }
+
+  private static func values(
+    _ bytes: Data, limits: ChangeSetLimits
+  ) throws(ProtocolError) -> [LargeValue] {
+    guard bytes.count / LargeValue.size <= limits.valuesMax else {
+      throw .tooLarge("The change set names too many large values (valuesMax)")
+    }
+    var values: [LargeValue] = []
+    values.reserveCapacity(bytes.count / LargeValue.size)
+    for start in stride(from: 0, to: bytes.count, by: LargeValue.size) {
+      let row = bytes.dropFirst(start).prefix(LargeValue.size)
+      guard let value = LargeValue(bytes: row), values.last.map({ $0 < value }) ?? true else {
+        throw .malformed("The large values of the index section are not in their format")
+      }
+      values.append(value)
+    }
+    return values
   }
 
   private static func newObjects(

@@ -33,6 +33,7 @@ enum IndexCodec {
     section.claims = index.claims.map(claims)
     if !index.covered.isEmpty { section.covered = covered(index.covered) }
     if !index.tombstones.isEmpty { section.tombstones = tombstones(index.tombstones) }
+    section.values = Data(index.values.flatMap(\.bytes))
     do {
       return try section.serializedBytes()
     } catch {

@@ -59,7 +59,15 @@ struct FoldValue: Hashable {
   /// The kind of its column on the wire.
   var kind: UInt32
   var isNull: Bool
+  /// Whether the bytes name a large value.
+  var isLarge = false
   var bytes: [UInt8]
+
+  /// Bytes that it takes where it is read, with those that go by themselves.
+  var wholeCount: Int {
+    guard isLarge, let value = LargeValue(bytes: bytes) else { return bytes.count }
+    return Int(clamping: value.length)
+  }
 }
 
 /// What a set gained and lost, by object numbers: those that came stand behind those that were there.
@@ -106,6 +114,7 @@ extension FoldAtom {
     case born = 1, grave, deleted, revived, value, elements, claim, pushed, told, buried
   }
 
+  private static let largeFlag: UInt8 = 32
   private static let nullFlag: UInt8 = 64
   private static let sameFlag: UInt8 = 128
 
@@ -138,7 +147,10 @@ extension FoldAtom {
   /// - Parameter last: The transaction of the piece before, which is not said twice.
   func write(to out: inout FoldBytes, last: inout FoldTransaction?) {
     var first = tag.rawValue
-    if case .value(_, let value) = self, value.isNull { first |= Self.nullFlag }
+    if case .value(_, let value) = self {
+      if value.isNull { first |= Self.nullFlag }
+      if value.isLarge { first |= Self.largeFlag }
+    }
     let isSame = transaction != nil && transaction == last
     out.bytes.append(isSame ? first | Self.sameFlag : first)
     if let transaction, !isSame {
@@ -188,7 +200,8 @@ extension FoldAtom {
 
   init(_ scan: inout FoldScanner, last: inout FoldTransaction?) throws(ProtocolError) {
     let first = try scan.nextByte()
-    guard let tag = Tag(rawValue: first & ~(Self.nullFlag | Self.sameFlag)) else {
+    let flags = Self.largeFlag | Self.nullFlag | Self.sameFlag
+    guard let tag = Tag(rawValue: first & ~flags) else {
       throw .damagedFold
     }
     let isNull = first & Self.nullFlag != 0
@@ -217,6 +230,7 @@ extension FoldAtom {
         property: property,
         FoldValue(
           entity: entity, transaction: transaction, kind: kind, isNull: isNull,
+          isLarge: first & Self.largeFlag != 0,
           bytes: try scan.nextBlock()))
     case .elements:
       let transaction = try Self.transaction(&scan, isSame, &last)

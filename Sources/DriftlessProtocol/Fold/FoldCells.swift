@@ -88,6 +88,7 @@ struct CellWriter {
   private let kind: UInt32
   private var count = 0
   private var nulls = RowBitmap()
+  private var large = RowBitmap()
   private var integers: [Int64] = []
   private var doubles: [Double] = []
   private var booleans: [Bool] = []
@@ -106,6 +107,7 @@ struct CellWriter {
   /// - Parameter target: The place of what a reference names in the object table; nil when it names nothing.
   mutating func append(_ value: FoldValue, target: Int32?) throws(ProtocolError) {
     if value.isNull { nulls.insert(count) }
+    if value.isLarge { large.insert(count) }
     count += 1
     var scan = FoldScanner(value.bytes)
     switch ColumnCodec.Kind(rawValue: kind) {
@@ -139,7 +141,7 @@ struct CellWriter {
     case .sealed: values = .sealed(rows)
     case nil: values = .unknown(try UnknownRows.column(rows, kind: kind, nulls: nulls))
     }
-    return Column(values, nulls: nulls)
+    return Column(values, nulls: nulls, large: large)
   }
 
   private static let noUUID = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))

@@ -142,9 +142,10 @@ struct FrameAtoms {
     let reader = try CellReader(column, name: tables.text(at: property)) { place.number($0) }
     for (row, object) in group.objects.enumerated() {
       let (isNull, bytes) = reader.cell(row)
+      let isLarge = column.large?.contains(row) ?? false
       let value = FoldValue(
         entity: entity.name, transaction: self.transactions[transactions.next()],
-        kind: reader.kind, isNull: isNull, bytes: bytes)
+        kind: reader.kind, isNull: isNull, isLarge: isLarge, bytes: bytes)
       try body(.object(place.number(object)), .value(property: property, value))
     }
   }

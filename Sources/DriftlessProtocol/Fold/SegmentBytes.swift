@@ -133,6 +133,7 @@ extension ChangeSetLimits {
     limits.frameBytesMax = 512 << 20
     limits.indexBytesMax = 256 << 20
     limits.valuesBytesMax = 512 << 20
+    limits.valueRowBytesMax = .max
     return limits
   }
 }

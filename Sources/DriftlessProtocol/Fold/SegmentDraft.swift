@@ -38,7 +38,7 @@ struct SegmentDraft {
       case .elements(_, let elements):
         mentions += elements.added.count + elements.removed.count
         size += Self.cellSize + 4 * (elements.added.count + elements.removed.count)
-      case .value(_, let value): size += Self.cellSize + value.bytes.count
+      case .value(_, let value): size += Self.cellSize + value.wholeCount
       default: size += Self.cellSize
       }
       atom.write(to: &bytes, last: &last)

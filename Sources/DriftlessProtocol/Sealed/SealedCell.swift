@@ -74,13 +74,13 @@ public struct KeyID: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Bytes as two digits each.
-enum Hexadecimal {
-  static func text(_ bytes: some Sequence<UInt8>) -> String {
+package enum Hexadecimal {
+  package static func text(_ bytes: some Sequence<UInt8>) -> String {
     bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
   /// Nil for anything but an even number of digits.
-  static func bytes(_ text: some StringProtocol) -> [UInt8]? {
+  package static func bytes(_ text: some StringProtocol) -> [UInt8]? {
     var digits: [UInt8] = []
     for character in text.utf8 {
       switch character {

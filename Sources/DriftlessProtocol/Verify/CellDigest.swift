@@ -41,8 +41,35 @@ package struct CellBytes {
 
   package mutating func set(data: Data) {
     begin(.bytes)
-    out.bytes.append(contentsOf: data)
+    guard let value = LargeValue(of: data) else {
+      out.bytes.append(contentsOf: data)
+      return
+    }
+    set(large: value.bytes)
   }
+
+  /// What a fold keeps.
+  mutating func set(_ value: FoldValue) {
+    kind = UInt8(truncatingIfNeeded: value.kind)
+    out.bytes.removeAll(keepingCapacity: true)
+    if value.isLarge {
+      set(large: value.bytes)
+    } else if value.kind == ColumnCodec.Kind.bytes.rawValue,
+      let large = LargeValue(of: value.bytes)
+    {
+      set(large: large.bytes)
+    } else {
+      out.bytes.append(contentsOf: value.bytes)
+    }
+  }
+
+  /// Who sent a value by its digest, and who did not, have one value: as long as it may be told so, it counts so.
+  private mutating func set(large bytes: [UInt8]) {
+    kind |= Self.largeFlag
+    out.bytes.append(contentsOf: bytes)
+  }
+
+  private static let largeFlag: UInt8 = 128
 
   package mutating func set(decimal text: String) {
     begin(.decimals)

@@ -55,6 +55,7 @@ package struct DigestBuilder {
   private var inRange: [Int] = []
   private var block: UInt64
   private let firstRange: UInt64
+  private let blockObjects: UInt64
   private let digestsMax: Int
   private var digestCount = 0
 
@@ -65,6 +66,16 @@ package struct DigestBuilder {
   ///   - range: the first range that objects come of.
   ///   - digestsMax: how many digests of ranges there may be.
   package init(from range: Int = 0, digestsMax: Int = Self.digestsMax) {
+    self.init(from: range, digestsMax: digestsMax, blockObjects: StateDigest.blockObjects)
+  }
+
+  /// Makes digests of the single objects of one block: each is to it what a block is to a range.
+  package init(ofBlock block: Int) {
+    self.init(from: block, digestsMax: Self.digestsMax, blockObjects: 1)
+  }
+
+  private init(from range: Int, digestsMax: Int, blockObjects: UInt64) {
+    self.blockObjects = blockObjects
     firstRange = UInt64(range)
     block = UInt64(range) * UInt64(StateDigest.rangeBlocks)
     self.digestsMax = digestsMax
@@ -90,12 +101,12 @@ package struct DigestBuilder {
   ) throws(ProtocolError) {
     try move(to: number)
     if !sums[column].hasCells { inBlock.append(column) }
-    let place = UInt8(truncatingIfNeeded: (number &- 1) % StateDigest.blockObjects)
+    let place = UInt8(truncatingIfNeeded: (number &- 1) % blockObjects)
     sums[column].append(place, kind, bytes)
   }
 
   private mutating func move(to number: UInt64) throws(ProtocolError) {
-    let block = (number &- 1) / StateDigest.blockObjects
+    let block = (number &- 1) / blockObjects
     guard block != self.block else { return }
     assert(block > self.block, "objects come in the order of their numbers")
     endBlock()
@@ -131,7 +142,8 @@ package struct DigestBuilder {
     inRange.removeAll(keepingCapacity: true)
   }
 
-  /// The digests of the blocks of the range that all objects were of; missing columns have none.
+  /// The digests of the blocks of the range that all objects were of, or of the single objects of the block; missing columns
+  /// have none.
   package mutating func blocks() -> [DigestColumn: [StateDigest]] {
     endBlock()
     var blocks: [DigestColumn: [StateDigest]] = [:]

@@ -63,6 +63,12 @@ package struct SnapshotDigests: Sendable {
           blocks[tree.columns[column]]
             ?? [StateDigest](repeating: .empty, count: StateDigest.rangeBlocks)
         })
+    case .cells(let blocks, let columns):
+      try check(columns)
+      guard DigestPart.areOfOneRange(blocks), columns.count <= DigestPart.cellColumnsMax,
+        (blocks.lowerBound / StateDigest.rangeBlocks) < tree.rangeCount
+      else { throw ProtocolError.noPart }
+      return StateDigest.data(of: try cells(of: blocks, columns))
     case .objects(let numbers):
       guard numbers.lowerBound >= 1, !numbers.isEmpty, numbers.upperBound <= snapshot.nextObject,
         UInt64(numbers.count) <= StateDigest.rangeObjects
@@ -85,6 +91,35 @@ package struct SnapshotDigests: Sendable {
       try reader.append(number, object, to: &builder)
     }
     return builder.blocks()
+  }
+
+  /// For each column, those of the objects of the blocks.
+  private func cells(of blocks: Range<Int>, _ columns: [Int]) throws -> [StateDigest] {
+    let numbers = DigestPart.numbers(ofBlocks: blocks)
+    let reader = try Reader(snapshot, from: numbers.lowerBound, pause: nil, bytes: bytes)
+    let blockSize = StateDigest.blockObjects
+    var cells = [[StateDigest]](
+      repeating: .init(repeating: .empty, count: numbers.count), count: columns.count)
+    var (block, builder) = (blocks.lowerBound, DigestBuilder(ofBlock: blocks.lowerBound))
+    func end() {
+      let digests = builder.blocks()
+      let first = (block - blocks.lowerBound) * Int(blockSize)
+      for (place, column) in columns.enumerated() {
+        guard let own = digests[tree.columns[column]] else { continue }
+        cells[place].replaceSubrange(first..<first + own.count, with: own)
+      }
+    }
+    while let (number, object) = try reader.next(), number < numbers.upperBound {
+      let next = Int(clamping: (number - 1) / blockSize)
+      if next != block {
+        end()
+        (block, builder) = (next, DigestBuilder(ofBlock: next))
+        reader.forgetPlaces()
+      }
+      try reader.append(number, object, to: &builder)
+    }
+    end()
+    return cells.flatMap { $0 }
   }
 
   private func objects(_ numbers: Range<UInt64>) throws -> Data {
@@ -136,6 +171,9 @@ package struct SnapshotDigests: Sendable {
       return (key.low, edit.object)
     }
 
+    /// Another builder is filled from here on.
+    func forgetPlaces() { (columns, orders, lives) = ([:], [:], [:]) }
+
     func append(
       _ number: UInt64, _ object: ObjectEdit, to builder: inout DigestBuilder
     ) throws {
@@ -149,8 +187,8 @@ package struct SnapshotDigests: Sendable {
         guard !value.isNull else { continue }
         if value.kind == ColumnCodec.Kind.references.rawValue, try value.target == nil { continue }
         let column = try place(of: property, value.entity, in: &columns, &builder)
-        try builder.append(
-          number, column: column, kind: UInt8(truncatingIfNeeded: value.kind), value.bytes)
+        cell.set(value)
+        try builder.append(number, column: column, kind: cell.kind, cell.bytes)
       }
       for (property, elements) in object.sets where !elements.added.isEmpty {
         let column = try place(of: property, elements.entity, in: &columns, &builder)

@@ -81,11 +81,15 @@ public enum DigestPart: Hashable, Sendable {
   case ranges(Range<Int>, columns: [Int])
   /// Digests of the blocks of a range: for each column 64 of them.
   case blocks(range: Int, columns: [Int])
+  /// Digests of single objects: for each column those of the objects of some blocks, which are of one range.
+  case cells(blocks: Range<Int>, columns: [Int])
   /// The objects of some numbers, as a segment of a snapshot. It may end before the last of them.
   case objects(Range<UInt64>)
 
   /// The most ranges, and the most columns, of one answer.
   public static let countMax = 1_024
+  /// The most columns of digests of single objects.
+  public static let cellColumnsMax = 64
 }
 
 extension DigestPart {
@@ -94,8 +98,23 @@ extension DigestPart {
     switch self {
     case .ranges(let ranges, let columns): ranges.count * columns.count
     case .blocks(_, let columns): StateDigest.rangeBlocks * columns.count
+    case .cells(let blocks, let columns):
+      blocks.count * Int(StateDigest.blockObjects) * columns.count
     case .objects: nil
     }
+  }
+
+  /// Whether blocks are of one range.
+  static func areOfOneRange(_ blocks: Range<Int>) -> Bool {
+    blocks.lowerBound >= 0 && !blocks.isEmpty
+      && blocks.lowerBound / StateDigest.rangeBlocks
+        == (blocks.upperBound - 1) / StateDigest.rangeBlocks
+  }
+
+  /// The numbers of the objects of some blocks.
+  package static func numbers(ofBlocks blocks: Range<Int>) -> Range<UInt64> {
+    let size = StateDigest.blockObjects
+    return UInt64(blocks.lowerBound) * size + 1..<UInt64(blocks.upperBound) * size + 1
   }
 
   /// The numbers of the objects of a range.

@@ -3,7 +3,8 @@ public import Foundation
 /// Some of a zone's log: the answer to a pull.
 ///
 /// As HTTP, the body is the entries one after the other (see `Entry`), and the header fields
-/// `Driftless-Generation`, `Driftless-Head` and `Driftless-Time` say where the log stands.
+/// `Driftless-Generation`, `Driftless-Head` and `Driftless-Time` say where the log stands. `Driftless-Lost` is there where the
+/// zone lacks large values that its log names.
 public struct PullPage: Hashable, Sendable {
   /// The header field with the zone's generation, a UUID.
   public static let generationField = "Driftless-Generation"
@@ -11,6 +12,10 @@ public struct PullPage: Hashable, Sendable {
   public static let headField = "Driftless-Head"
   /// The header field with the server's clock, in milliseconds since 1970, in decimal.
   public static let timeField = "Driftless-Time"
+
+  /// The header field that changes with the values which the zone lacks. The check of an answer does not cover it: it says no
+  /// more than that a question may be worth while.
+  public static let lostField = "Driftless-Lost"
 
   /// The life of the log that the entries are of.
   public var generation: UUID
@@ -20,6 +25,8 @@ public struct PullPage: Hashable, Sendable {
   public var serverTimeMilliseconds: UInt64
   /// In the order of the log.
   public var entries: [Entry]
+  /// What changes with the large values that the zone lacks (``SyncTransport/lostValues(of:after:)``); nil where it lacks none.
+  public var lostValues: String?
 
   /// - Parameters:
   ///   - generation: The life of the log.

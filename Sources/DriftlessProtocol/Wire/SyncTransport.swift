@@ -63,6 +63,29 @@ public protocol SyncTransport: Sendable {
   ///   - cursor: The place that ``digests(at:)`` named.
   /// - Throws: `ProtocolError`: `.noSnapshot` when the zone has the digests of another place by now.
   func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data
+
+  /// Hands a piece of a large value to the zone, or asks how much of it the zone has.
+  ///
+  /// - Throws: `ProtocolError`: `.unsupported` where the zone takes none, `.tooLarge`, and `.damaged` when all pieces together are
+  ///   not what the digest says.
+  func put(_ piece: ValuePiece) async throws -> ValueState
+
+  /// A piece of a large value of the zone.
+  ///
+  /// - Parameters:
+  ///   - digest: The SHA-256 of the value.
+  ///   - generation: The life of the log that names it.
+  ///   - range: Which of its bytes, from a multiple of ``LargeValue/pieceBytesMax`` on; at most those.
+  /// - Throws: `ProtocolError` (`.noValue`) when the zone does not have it.
+  func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data
+
+  /// Large values that the zone's log names and the zone lacks: a server that was put back, or whose disk changed them, lost them.
+  ///
+  /// - Parameters:
+  ///   - generation: The life of the log that names them.
+  ///   - digest: Those after it, in the order of their digests; nil for the first ones.
+  /// - Returns: At most ``LostValues/countMax``.
+  func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues
 }
 
 extension SyncTransport {
@@ -90,6 +113,21 @@ extension SyncTransport {
   /// There are none.
   public func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
     throw ProtocolError.noDigests
+  }
+
+  /// It takes none: values go within change sets.
+  public func put(_ piece: ValuePiece) async throws -> ValueState {
+    throw ProtocolError.takesNoValues
+  }
+
+  /// There are none.
+  public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    throw ProtocolError.noValue(digest)
+  }
+
+  /// None: it has no large values.
+  public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    LostValues([])
   }
 }
 

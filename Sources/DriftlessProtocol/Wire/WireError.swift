@@ -5,8 +5,8 @@
 /// | 400 | malformed, damaged, unsupported |
 /// | 401 | unauthorized |
 /// | 403 | forbidden |
-/// | 404 | no-zone, no-snapshot, not-staged |
-/// | 409 | stale, generation-changed, diverged, forked, clock-ahead, code-used |
+/// | 404 | no-zone, no-snapshot, not-staged, no-value |
+/// | 409 | stale, generation-changed, diverged, forked, clock-ahead, code-used, values-missing |
 /// | 410 | purged |
 /// | 413 | too-large |
 /// | 429, 503 | busy (with Retry-After) |
@@ -26,11 +26,14 @@ public struct WireError: Hashable, Sendable, Codable {
   public var serverTimeMilliseconds: UInt64?
   /// With *purged*: the last entry whose change set may be gone.
   public var floor: UInt64?
+  /// With *values-missing*: the digests of the values, 64 hexadecimal digits each.
+  public var values: [String]?
 
   /// A refusal with what helps the replica.
   public init(
     code: String, message: String, suggestion: String, head: UInt64? = nil,
-    objects: [UInt64]? = nil, serverTimeMilliseconds: UInt64? = nil, floor: UInt64? = nil
+    objects: [UInt64]? = nil, serverTimeMilliseconds: UInt64? = nil, floor: UInt64? = nil,
+    values: [String]? = nil
   ) {
     self.floor = floor
     self.code = code
@@ -39,6 +42,7 @@ public struct WireError: Hashable, Sendable, Codable {
     self.head = head
     self.objects = objects
     self.serverTimeMilliseconds = serverTimeMilliseconds
+    self.values = values
   }
 
   /// The form of an error on the wire.
@@ -46,7 +50,8 @@ public struct WireError: Hashable, Sendable, Codable {
     self.init(
       code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
       head: error.head, objects: error.objects.isEmpty ? nil : error.objects,
-      serverTimeMilliseconds: error.serverTimeMilliseconds, floor: error.floor)
+      serverTimeMilliseconds: error.serverTimeMilliseconds, floor: error.floor,
+      values: error.values.isEmpty ? nil : error.values)
   }
 
   /// The error to throw for an answer with this body.
@@ -56,7 +61,7 @@ public struct WireError: Hashable, Sendable, Codable {
     let code = code.isEmpty ? Self.code(forStatus: status) : .init(rawValue: code)
     return ProtocolError(
       code, message, suggestion: suggestion, head: head, objects: objects ?? [],
-      serverTimeMilliseconds: serverTimeMilliseconds, floor: floor)
+      serverTimeMilliseconds: serverTimeMilliseconds, floor: floor, values: values ?? [])
   }
 
   /// The HTTP status that goes with a code.
@@ -64,8 +69,8 @@ public struct WireError: Hashable, Sendable, Codable {
     switch code {
     case .unauthorized: 401
     case .forbidden: 403
-    case .noZone, .noSnapshot, .notStaged: 404
-    case .stale, .generationChanged, .diverged, .forked, .clockAhead, .codeUsed: 409
+    case .noZone, .noSnapshot, .notStaged, .noValue: 404
+    case .stale, .generationChanged, .diverged, .forked, .clockAhead, .codeUsed, .valuesMissing: 409
     case .purged: 410
     case .tooLarge: 413
     case .busy: 503

@@ -8,6 +8,8 @@ public enum WirePath {
   public static let segmentType = "application/vnd.driftless.segment"
   /// The content type of digests, one behind the other.
   public static let digestsType = "application/vnd.driftless.digests"
+  /// The content type of a piece of a large value.
+  public static let valueType = "application/vnd.driftless.value"
   /// All zones live below this path.
   public static let zones = "/v1/zones"
 }

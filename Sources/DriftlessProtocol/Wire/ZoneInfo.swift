@@ -27,6 +27,8 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
   public var mayWrite: Bool
   /// The last entry of the log whose change set may be gone: the zone's snapshot stands for it. Nil where there is none.
   public var floor: UInt64?
+  /// The largest value that the server takes by itself. Bytes; nil: it takes none, and values go within change sets.
+  public var valueBytesMax: Int?
 
   /// The most replacements that a zone and a replica remember.
   public static let replacementsMax = 64
@@ -36,7 +38,7 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
     zone: String, zoneID: UUID, generation: UUID, parent: ZoneParent? = nil,
     intent: ZoneIntent = .offer, replacements: [UUID] = [], head: UInt64, chain: LogChain,
     formatLevel: UInt16 = ChangeSetHeader.formatLevel, serverTimeMilliseconds: UInt64,
-    mayWrite: Bool = true, floor: UInt64? = nil
+    mayWrite: Bool = true, floor: UInt64? = nil, valueBytesMax: Int? = nil
   ) {
     self.floor = floor
     self.zone = zone
@@ -50,6 +52,7 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
     self.formatLevel = formatLevel
     self.serverTimeMilliseconds = serverTimeMilliseconds
     self.mayWrite = mayWrite
+    self.valueBytesMax = valueBytesMax
   }
 
   public init(from decoder: any Decoder) throws {
@@ -66,6 +69,7 @@ public struct ZoneInfo: Hashable, Sendable, Codable {
     serverTimeMilliseconds = try values.decode(UInt64.self, forKey: .serverTimeMilliseconds)
     mayWrite = try values.decodeIfPresent(Bool.self, forKey: .mayWrite) ?? true
     floor = try values.decodeIfPresent(UInt64.self, forKey: .floor)
+    valueBytesMax = try values.decodeIfPresent(Int.self, forKey: .valueBytesMax)
   }
 }
 

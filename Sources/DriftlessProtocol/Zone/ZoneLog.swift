@@ -46,6 +46,8 @@ public struct ZoneLog: Sendable {
   public private(set) var replacements: [UUID]
   /// The highest format level of change sets that the zone takes.
   public var formatLevel = ChangeSetHeader.formatLevel
+  /// The large values that its change sets name, and such as wait to be named.
+  public var values = ZoneValues()
   /// How far ahead of the server's clock a transaction's time may be; nil: times are not looked at.
   public var clockToleranceMilliseconds: UInt64?
   /// Entry with sequence number `n` is at `n - 1`.
@@ -84,6 +86,7 @@ public struct ZoneLog: Sendable {
       intent: intent, limits: decoder.limits)
     next.replacements = (replacements + next.replacements).suffix(ZoneInfo.replacementsMax)
     next.formatLevel = formatLevel
+    next.values = values.unnamed
     next.clockToleranceMilliseconds = clockToleranceMilliseconds
     // What replicas offer has the times of this log.
     next.newestMilliseconds = newestMilliseconds
@@ -111,7 +114,7 @@ public struct ZoneLog: Sendable {
     ZoneInfo(
       zone: name, zoneID: zoneID, generation: generation, parent: parent, intent: intent,
       replacements: replacements, head: head, chain: chain, formatLevel: formatLevel,
-      serverTimeMilliseconds: nowMilliseconds)
+      serverTimeMilliseconds: nowMilliseconds, valueBytesMax: values.bytesMax)
   }
 
   /// Appends a change set, once however often it comes.
@@ -150,7 +153,7 @@ public struct ZoneLog: Sendable {
     } catch {
       throw ProtocolError(
         error.code, error.message, suggestion: error.suggestion, head: head,
-        objects: error.objects)
+        objects: error.objects, values: error.values)
     }
   }
 
@@ -167,6 +170,7 @@ public struct ZoneLog: Sendable {
     if let mark = request.mark { try check(mark) }
     var page = PullPage(
       generation: generation, head: head, serverTimeMilliseconds: nowMilliseconds, entries: [])
+    page.lostValues = values.lostMark
     var bytes = 0
     for place in Int(request.cursor.sequence)..<entries.count {
       let entry = entries[place]
@@ -236,10 +240,17 @@ extension ZoneLog {
       header.pushNumber >= pushes[header.replica]?.lastNumber ?? 0
         && sequence > pushes[header.replica]?.sequences.last ?? 0,
       "a replica's pushes stand in the log in their order")
-    try index.apply(
-      .init(
-        replica: header.replica, cursor: header.cursor.sequence, own: own, contents: contents),
-      sequence: sequence, isChecked: isChecked)
+    let push = ZoneIndex.Push(
+      replica: header.replica, cursor: header.cursor.sequence, own: own, contents: contents)
+    let missing = isChecked ? values.missing(contents.values) : []
+    if !missing.isEmpty {
+      // That it is stale is said first; nothing of it is applied.
+      var probe = index
+      try probe.apply(push, sequence: sequence, isChecked: isChecked)
+      throw .valuesMissing(missing)
+    }
+    try index.apply(push, sequence: sequence, isChecked: isChecked)
+    values.use(contents.values)
     entries.append(
       Entry(
         replica: header.replica, pushNumber: header.pushNumber,

@@ -60,6 +60,9 @@ private struct ReadingTransport: SyncTransport {
   func segment(_ name: String, of generation: UUID, range: Range<Int>) async throws -> Data {
     try await next.segment(name, of: generation, range: range)
   }
+  func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    try await next.value(digest, of: generation, range: range)
+  }
   func push(_ frame: Data) async throws -> PushReply { throw Self.refusal }
   func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply { throw Self.refusal }
   func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? { nil }

@@ -3,9 +3,10 @@ import DriftlessSQLite
 import Foundation
 
 /// Notes of single objects: `ZDL_QUARANTINE`, those that the server refuses; `ZDL_ALIAS`, identities of those that became
-/// one; `ZDL_DELETED`, deletes that the zone never heard of. And `ZDL_SEGMENT`, what is being fetched.
+/// one; `ZDL_DELETED`, deletes that the zone never heard of. And `ZDL_SEGMENT` and
+/// `ZDL_VALUE`, what is being fetched.
 struct ObjectNoteCheck: EngineCheck {
-  let tables = ["ZDL_QUARANTINE", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_SEGMENT"]
+  let tables = ["ZDL_QUARANTINE", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_SEGMENT", "ZDL_VALUE"]
 
   private static let suggestion =
     "Keep a copy of the file; then run syncctl enroll --anew: what is pending goes on from its rows."
@@ -26,6 +27,10 @@ struct ObjectNoteCheck: EngineCheck {
     if inspection.has("ZDL_SEGMENT") {
       try inspection.check(
         "ZDL_SEGMENT", key: ["name", "first"], SegmentPieces.rules, suggestion: Self.suggestion)
+    }
+    if inspection.has("ZDL_VALUE") {
+      try inspection.check(
+        "ZDL_VALUE", key: ["digest", "first"], ValuePieces.rules, suggestion: Self.suggestion)
     }
     try checkAliases(inspection, schema)
   }

@@ -60,6 +60,11 @@ struct PutBack {
         .cannotUndo, "The model here does not hold that value of \(property.name): \(refusal)",
         suggestion: "Give the store a model that does (syncctl migrate), then undo it.")
     }
+    guard LargeCell.value(in: value) == nil else {
+      throw SyncError(
+        .cannotUndo, "The bytes of \(property.name) on that side are not here.",
+        suggestion: "Ask the zone for them again (syncctl parked retry), or set the value by hand.")
+    }
     if case .reference(let target) = value, try transaction.concreteKey(root: target) == nil {
       throw SyncError(
         .cannotUndo, "The object that \(property.name) referred to is deleted.",
@@ -308,6 +313,10 @@ struct PutBack {
   private func insert(_ key: Int64, _ row: [PropertyValue]) throws {
     let slots = entity.description.layout.slots
     var values = try held(Array(row.prefix(slots.count)))
+    let own = ObjectKey(entity: entity.number, key: key)
+    for (slot, partner) in try FormerPartners.find(
+      of: own, entity, deletedAt: entry.sequence, transaction, schema: schema)
+    where values[slot].isNull { values[slot] = .reference(partner) }
     var partners: [(RelationshipDescription, ObjectKey)] = []
     for (slot, layout) in slots.enumerated() {
       guard let relationship = layout.relationship, !relationship.isToMany else { continue }
@@ -337,11 +346,8 @@ struct PutBack {
       values[slot] = .null
     }
     try transaction.insert(entity.description, key, values: values)
-    try placeAgain(
-      ObjectKey(entity: entity.number, key: key), values, Array(row.dropFirst(slots.count)))
-    for (inverse, partner) in partners {
-      try set(inverse, of: partner, .reference(ObjectKey(entity: entity.number, key: key)))
-    }
+    try placeAgain(own, values, Array(row.dropFirst(slots.count)))
+    for (inverse, partner) in partners { try set(inverse, of: partner, .reference(own)) }
   }
 
   /// An object has the place that it had beside each of its references, or the last one.

@@ -33,7 +33,8 @@ struct Unions {
     let sets = try elements(of: lost, entity)
     let places = try places(of: lost, entity)
     let sources = try referrersOnceUnited(of: lost, entity, object)
-    try journal(identity, lost, stayed, entity, object, values, side)
+    let isSame = try hasAll(stayed, entity, of: lost, object, followed, sets)
+    if !isSame { try journal(identity, lost, stayed, entity, object, values, side) }
     try remember(identity, lost, stayed, entity, object, values)
     try remove(lost, places, entity)
     try applier.keptKeys.writeFree()
@@ -41,7 +42,7 @@ struct Unions {
     try add(sets, from: lost, to: stayed, entity, by: object)
     try point(sources, from: lost, to: stayed)
     try keepOnePartner(sources, of: stayed, side)
-    applier.report.conflicts += 1
+    if !isSame { applier.report.conflicts += 1 }
   }
 
   /// Its row is in the alias, and its places are kept beside that.
@@ -297,6 +298,14 @@ struct Unions {
         .integer(lost.key), .blob(RowArchive.encode(values)),
         .blob(try PendingState.encode(object, entity: entity)),
       ])
+  }
+
+  static func aliases(_ transaction: ReadTransaction) throws -> [UUID: ObjectKey] {
+    var aliases: [UUID: ObjectKey] = [:]
+    try transaction.connection.forEachRow("SELECT identity, entity, key FROM ZDL_ALIAS") { row in
+      if let identity = UUID(networkBytes: row.data(0)) { aliases[identity] = row.objectKey(1, 2) }
+    }
+    return aliases
   }
 
   static func removeAliases(on connection: SQLiteConnection) throws {

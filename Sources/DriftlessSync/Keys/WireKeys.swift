@@ -114,7 +114,9 @@ struct KeyClaimsDraft {
         } else if unsent?.contains(slot) == true {
           value = .null
         }
-        if SealedValue.cell(in: value) != nil { isOpen = false }
+        if SealedValue.cell(in: value) != nil || LargeCell.value(in: value) != nil {
+          isOpen = false
+        }
         return try KeyBytes.of(value) { try transaction.identity(of: $0) }
       }
       // Of what nobody here can open nobody here can say the key.

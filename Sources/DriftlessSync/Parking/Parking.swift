@@ -25,8 +25,8 @@ enum Parking {
     var isWhole: Bool { self == .unreadable || self == .damaged || self == .notApplicable }
   }
 
-  /// What this program reads: an entry that an earlier one could not read is tried again. 2: sealed columns.
-  static let level: Int64 = 2
+  /// What this program reads: an entry that an earlier one could not read is tried again. 2: sealed columns. 3: large values.
+  static let level: Int64 = 3
 
   struct Entry {
     var sequence: UInt64

@@ -20,43 +20,49 @@ struct RefusedValues {
     try transaction.setting(Self.setting) != .integer(Int64(bitPattern: limits))
   }
 
-  /// Parks what the model refuses and no edit that waits to be sent says. A store of which it is not known what its rows were
-  /// made with is taken as it is.
+  /// Parks what the model refuses. An edit that waits to be sent says what it says: that is parked when it was sent. A store of
+  /// which it is not known what its rows were made with is taken as it is.
   func park(_ applier: PageApplier, by state: ReplicaState) throws {
     let transaction = applier.transaction
     let isKnown = try transaction.setting(Self.setting) != nil
-    try transaction.setSetting(Self.setting, .integer(Int64(bitPattern: limits)))
-    guard isKnown else { return }
+    var isDone = true
     let side = RemoteSide(
       value: .null, time: HybridTime(rawValue: 0), origin: state.replica, sequence: state.cursor)
-    for entity in schema.entities {
+    for entity in isKnown ? schema.entities : [] {
       let limited = entity.properties.filter { $0.standIn?.limitsValues == true }
       guard !limited.isEmpty else { continue }
       var keys: [ObjectKey] = []
       try transaction.forEachKey(of: entity.description) { keys.append($0) }
-      for key in keys { try park(limited, of: key, side, applier) }
+      for key in keys where try !park(limited, of: key, side, applier) { isDone = false }
     }
+    guard isDone else { return }
+    try transaction.setSetting(Self.setting, .integer(Int64(bitPattern: limits)))
   }
 
+  /// - Returns: whether nothing that the model refuses is left.
   private func park(
     _ limited: [SyncSchema.Property], of key: ObjectKey, _ side: RemoteSide, _ applier: PageApplier
-  ) throws {
-    guard let row = try applier.transaction.knownOwnRow(key) else { return }
+  ) throws -> Bool {
+    guard let row = try applier.transaction.knownOwnRow(key) else { return true }
     var values = row.values
     var mask = PropertyMask()
+    var isDone = true
     for property in limited
     where !row.lost.contains(property.slot)
       && property.standIn?.refusal(of: values[property.slot]) != nil
     {
       // What waits for a unique key is null here until it is free.
-      guard applier.pending[key]?.transaction(of: property.slot) == nil,
-        applier.keptKeys.values[key]?[property.slot] == nil
-      else { continue }
+      guard applier.pending[key]?.transaction(of: property.slot) == nil else {
+        isDone = false
+        continue
+      }
+      guard applier.keptKeys.values[key]?[property.slot] == nil else { continue }
       values[property.slot] = try applier.held(values[property.slot], property, of: key, side)
       mask.insert(property.slot)
     }
-    guard !mask.isEmpty else { return }
+    guard !mask.isEmpty else { return isDone }
     try applier.transaction.update(key, mask, values: values, expectedVersion: nil)
+    return isDone
   }
 
   /// What the attributes hold: a change of it makes no other version of a model.

@@ -25,6 +25,7 @@ struct StandIn {
   /// Why the model cannot hold a value; nil when it can.
   func refusal(of value: PropertyValue) -> String? {
     if SealedValue.cell(in: value) != nil { return "it is sealed, and could not be opened here" }
+    if LargeCell.value(in: value) != nil { return "its bytes are not here" }
     if !limitsValues, isOfType(value) { return nil }
     do throws(ValidationError) {
       try attribute.validate(value)
@@ -37,6 +38,7 @@ struct StandIn {
   /// Whether a value crosses the wire in a column of the attribute's type.
   func crosses(_ value: PropertyValue) -> Bool {
     if SealedValue.cell(in: value) != nil { return isSealed }
+    if LargeCell.value(in: value) != nil { return false }
     if case .integer = value { return type == .integer16 || type == .integer32 || isOfType(value) }
     return isOfType(value)
   }

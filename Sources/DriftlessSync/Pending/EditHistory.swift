@@ -47,7 +47,8 @@ struct EditHistory {
         var object = PendingObject()
         object.set(entity.all, by: stamp)
         object.wholeTransaction = stamp
-        object.maker = header.name
+        // Of one that came, the entry that is kept of it tells the name (`follow`).
+        if header.kind != .imported { object.maker = header.name }
         objects[key] = object
         deleted[key] = nil
       case .update:

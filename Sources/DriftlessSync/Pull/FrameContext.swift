@@ -37,7 +37,9 @@ struct FrameContext {
   var isBraked = false
   private let newIdentities: NewIdentities
   /// The names of the transactions that it tells or covers.
-  private let names: Set<UInt64>
+  private var names: Set<UInt64>
+  /// When new objects that are offered were made; read when something asks.
+  private var timesOfMaking: [Int: UInt64]?
 
   /// - Parameter firstNumber: the zone's number of the first object that the change set makes.
   init(_ changeSet: ChangeSet, sequence: UInt64, firstNumber: UInt64, schema: SyncSchema) {
@@ -57,6 +59,33 @@ struct FrameContext {
 
   /// Whether it tells or covers the transaction of a name; 0 is none.
   func tells(_ name: UInt64) -> Bool { name != 0 && names.contains(name) }
+
+  /// It tells of a save whose name its sender does not know.
+  mutating func learn(_ name: UInt64) { names.insert(name) }
+
+  /// Whether the next object of the table is offered as one that was made at a time.
+  mutating func offersAsMade(_ time: HybridTime) -> Bool {
+    let times = timesOfMaking ?? readTimesOfMaking()
+    timesOfMaking = times
+    return times[table.entries.count] == time.rawValue
+  }
+
+  private func readTimesOfMaking() -> [Int: UInt64] {
+    let transactions = changeSet.index.transactions
+    var times: [Int: UInt64] = [:]
+    for group in changeSet.index.groups where group.kind == .insert {
+      var objects = group.objects[...]
+      for run in group.transactionRuns {
+        let ofRun = objects.prefix(run.count)
+        objects = objects.dropFirst(run.count)
+        guard transactions.indices.contains(run.transaction),
+          case let made = transactions[run.transaction], made.name == made.hybridTime
+        else { continue }
+        for object in ofRun { times[Int(object)] = made.hybridTime }
+      }
+    }
+    return times
+  }
 
   /// When the newest change of a group was made.
   func newestTime(of group: ChangeSetIndex.Group) -> HybridTime {

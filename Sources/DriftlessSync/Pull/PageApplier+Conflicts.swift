@@ -82,9 +82,9 @@ extension PageApplier {
 
   /// The verdict on an edit that adds to a value of the zone which the model here cannot hold.
   func notHeld(_ conflict: PropertyConflict, _ property: SyncSchema.Property) -> Verdict? {
-    if !property.policy.addsToFormer, SealedValue.cell(in: conflict.remote) != nil {
-      return unopened(conflict)
-    }
+    let isUnread =
+      SealedValue.cell(in: conflict.remote) != nil || LargeCell.value(in: conflict.remote) != nil
+    if !property.policy.addsToFormer, isUnread { return unopened(conflict) }
     guard property.policy.addsToFormer, !conflict.remote.isNull,
       let refusal = property.standIn?.refusal(of: conflict.remote)
     else { return nil }
@@ -102,7 +102,7 @@ extension PageApplier {
     // CONFLICT: an edit here, and a zone's value that only others read, of a policy that looks at both values.
     // RESOLUTION: the later edit stands: of a cell neither the size is known nor what an app's rule makes of it.
     case .max, .min, .custom:
-      LastWriterWins.settle(conflict, since: "since the zone's value is sealed")
+      LastWriterWins.settle(conflict, since: "since the zone's value cannot be read here")
     case .lastWriterWins, .serverWins, .clientWins, .manual, .counter, .union, .text: nil
     }
   }

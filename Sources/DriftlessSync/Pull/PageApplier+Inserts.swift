@@ -112,6 +112,8 @@ extension PageApplier {
     if !value.isNull {
       if let cell = SealedValue.cell(in: value) {
         refusal = SealedValue.reason(cell, schema.keys)
+      } else if let large = LargeCell.value(in: value) {
+        refusal = LargeCell.reason(large)
       }
       let side = try side()
       try parkedValues.add(

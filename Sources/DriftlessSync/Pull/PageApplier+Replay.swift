@@ -19,11 +19,15 @@ extension PageApplier {
     else { return }
     guard pending[row.key]?.transaction(of: property.slot) == nil else { return }
     var value = row.value
+    if let large = LargeCell.value(in: value) {
+      guard let bytes = try ValuePieces.bytes(of: large, on: transaction.connection) else { return }
+      value = property.isSealed ? SealedValue.value(ofCell: bytes) : .data(bytes)
+    }
     if let cell = SealedValue.cell(in: value) {
-      guard let opened = try opener.value(ofCell: cell, property, of: entity, row.key) else {
-        return
-      }
-      value = opened
+      let opened = try opener.value(ofCell: cell, property, of: entity, row.key)
+      // What came just now may be a cell that nobody here opens.
+      guard opened != nil || value != row.value else { return }
+      value = opened ?? value
     }
     try parkedValues.strike(row.key, row.property)
     if var values = try transaction.knownOwnRow(row.key)?.values {

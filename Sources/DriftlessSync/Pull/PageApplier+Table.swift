@@ -43,7 +43,7 @@ extension PageApplier {
       let identity = run.identities[offset]
       let number = firstNumber &+ UInt64(offset)
       if let key = try known(identity, entity) ?? remembered.key(of: identity),
-        try !isAnother(key, run, frame)
+        try !isAnother(key, run, offset, &frame)
       {
         try transaction.assignNumbers(
           root: entity.rootNumber, firstKey: key.key, count: 1, firstNumber: number)
@@ -67,7 +67,7 @@ extension PageApplier {
   /// Whether a pending object that was made here has the identity of another one by chance of a copy: of this file, or of
   /// what it held before it was put back. It gets another identity then, and the zone's object is new here.
   private func isAnother(
-    _ key: ObjectKey, _ run: ChangeSetIndex.NewObjects, _ frame: FrameContext
+    _ key: ObjectKey, _ run: ChangeSetIndex.NewObjects, _ offset: Int, _ frame: inout FrameContext
   ) throws -> Bool {
     guard !run.isGiven, let object = pending[key], object.whole == .insert,
       object.wholeTransaction > 0,
@@ -78,6 +78,13 @@ extension PageApplier {
     // Where a later save set all that the first had set, the object goes by that one.
     for edit in object.edits where edit.transaction > 0 {
       if try frame.tells(transaction.transactionName(edit.transaction)) { return false }
+    }
+    // Who offers it has it from a snapshot, or keeps the entry that made it no more: the time of its making is left.
+    if !run.makers.indices.contains(offset) || run.makers[offset] == 0,
+      try frame.offersAsMade(transaction.editTime(object.wholeTransaction))
+    {
+      frame.learn(maker)
+      return false
     }
     _ = try transaction.remint(key)
     directory.refresh()

@@ -18,7 +18,9 @@ struct PropertyReader {
   var mayBeRefused: Bool {
     switch column.values {
     case .decimals, .uris, .sealed: true
-    default: isOfOtherType || widening != nil || property.standIn?.limitsValues == true
+    default:
+      column.large != nil || isOfOtherType || widening != nil
+        || property.standIn?.limitsValues == true
     }
   }
   /// Whether it says of an attribute that no object has a value.

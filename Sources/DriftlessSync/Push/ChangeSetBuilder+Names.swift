@@ -27,4 +27,12 @@ extension ChangeSetBuilder {
     }
     return runs
   }
+
+  /// What a log that is over had and its maker may not know of.
+  mutating func addUnanswered() throws {
+    let told = Set(index.transactions.map(\.name)).union(index.covered.map(\.name))
+    for name in try UnansweredSaves.names(transaction) where !told.contains(name) {
+      index.covered.append(.init(name: name, isPartial: true))
+    }
+  }
 }

@@ -32,6 +32,7 @@ struct ChangeSetBuilder {
   private var isPart = false
   /// The first error of a look-up, which ends the building.
   private var failure: (any Error)?
+  private let values: ValueCutting
   /// By new object whose insert goes by another transaction: the name of the save that made it.
   var makers: [ObjectKey: UInt64] = [:]
 
@@ -40,10 +41,13 @@ struct ChangeSetBuilder {
   ///   - since: the last transaction that the zone had acknowledged when the sending of what is pending began.
   ///   - knownEdits: when the properties of what is revived were edited.
   ///   - made: what parts of the same push before it make.
+  ///   - values: takes the large values out.
   init(
     _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, since: Int64,
-    knownEdits: EditHistory = EditHistory(), after made: NewPlaces = NewPlaces()
+    knownEdits: EditHistory = EditHistory(), after made: NewPlaces = NewPlaces(),
+    values: ValueCutting
   ) {
+    self.values = values
     newPlaces = made
     self.transaction = transaction
     self.since = since
@@ -353,14 +357,6 @@ struct ChangeSetBuilder {
       .map { .init(name: $0, isPartial: true) }
   }
 
-  /// What a log that is over had and its maker may not know of.
-  private mutating func addUnanswered() throws {
-    let told = Set(index.transactions.map(\.name)).union(index.covered.map(\.name))
-    for name in try UnansweredSaves.names(transaction) where !told.contains(name) {
-      index.covered.append(.init(name: name, isPartial: true))
-    }
-  }
-
   /// What the save drew. An edit that outlived its history goes by its time.
   private func name(of number: Int64) throws -> UInt64 {
     if let time = EditStamp.time(number) { return time.rawValue }
@@ -386,13 +382,14 @@ struct ChangeSetBuilder {
     if draft.kind == .insert { try addNewObjects(draft, entity: entity) }
     let sealer = CellSealer(keys: schema.keys, entity: draft.entity.name)
     for column in draft.columns {
+      let whole = try column.column {
+        place(of: $0)
+      } seal: { row, value in
+        try sealer.seal(
+          value, column.property.name, of: transaction.identity(of: draft.keys[row]))
+      }
       columns.append(
-        try column.column {
-          place(of: $0)
-        } seal: { row, value in
-          try sealer.seal(
-            value, column.property.name, of: transaction.identity(of: draft.keys[row]))
-        })
+        try values.cut(whole, name: "\(draft.entity.name).\(column.property.name)"))
     }
   }
 }

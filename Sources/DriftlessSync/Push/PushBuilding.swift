@@ -8,8 +8,11 @@ struct BuiltPush {
   var last: Outbox
   fileprivate var earlier: PartFile?
   fileprivate var standing = OutboxPart.Standing.here
+  /// The large values that it names.
+  fileprivate var values: ValueCutting?
 
   func save(on connection: SQLiteConnection) throws {
+    try values?.save(on: connection)
     guard let earlier else { return try last.save(on: connection) }
     var last = last
     let parts = UInt16(earlier.parts.count + 1)
@@ -41,14 +44,18 @@ struct PushBuilding {
   private let knownEdits: EditHistory
   private let header: ChangeSetHeader
   private let standing: OutboxPart.Standing
+  private let values: ValueCutting
 
   /// - Parameters:
   ///   - since: the last transaction that the zone had acknowledged when the sending of what is pending began.
   ///   - standing: how parts stand to what the server may have of former ones.
+  ///   - values: takes the large values out.
   init(
     _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, since: Int64,
-    knownEdits: EditHistory, header: ChangeSetHeader, standing: OutboxPart.Standing
+    knownEdits: EditHistory, header: ChangeSetHeader, standing: OutboxPart.Standing,
+    values: ValueCutting
   ) {
+    self.values = values
     self.since = since
     self.transaction = transaction
     self.schema = schema
@@ -66,15 +73,17 @@ struct PushBuilding {
       var builder = builder(after: NewPlaces())
       let built = try builder.build(selection, header: header, within: bounds)
       selection.omit(builder.unsent)
-      return built.map { BuiltPush(last: outbox($0, selection)) }
+      return built.map { BuiltPush(last: outbox($0, selection), values: values) }
     } catch is PartBounds.Passed {
+      values.countAnew()
       return try buildParts(&selection, within: bounds)
     }
   }
 
   private func builder(after made: NewPlaces) -> ChangeSetBuilder {
     ChangeSetBuilder(
-      transaction, schema: schema, zone: zone, since: since, knownEdits: knownEdits, after: made)
+      transaction, schema: schema, zone: zone, since: since, knownEdits: knownEdits, after: made,
+      values: values)
   }
 
   private func outbox(_ built: ChangeSetBuilder.Built, _ selection: PushSelection) -> Outbox {
@@ -108,13 +117,13 @@ struct PushBuilding {
     guard let waiting else { return nil }
     var last = outbox(waiting, selection)
     (last.objects, last.properties) = (min(total.objects, selection.window.count), total.properties)
-    guard !file.parts.isEmpty else { return BuiltPush(last: last) }
+    guard !file.parts.isEmpty else { return BuiltPush(last: last, values: values) }
     guard file.parts.count < Int(UInt16.max) else {
       throw ProtocolError(
         .tooLarge, "The push would come in \(file.parts.count + 1) parts",
         suggestion: "Save fewer changes at a time.")
     }
-    return BuiltPush(last: last, earlier: file, standing: standing)
+    return BuiltPush(last: last, earlier: file, standing: standing, values: values)
   }
 }
 
@@ -130,16 +139,7 @@ private final class PartFile {
   private(set) var bytes = 0
   private let handle: FileHandle
 
-  init() throws {
-    let url = FileManager.default.temporaryDirectory
-      .appendingPathComponent("driftless-push-\(UUID().uuidString)")
-    guard
-      FileManager.default.createFile(
-        atPath: url.path, contents: nil, attributes: [.posixPermissions: 0o600])
-    else { throw Self.failed(url) }
-    handle = try FileHandle(forUpdating: url)
-    try FileManager.default.removeItem(at: url)
-  }
+  init() throws { handle = try TemporaryBytes.open() }
 
   func append(_ built: ChangeSetBuilder.Built) throws {
     try handle.write(contentsOf: built.frame)
@@ -157,12 +157,6 @@ private final class PartFile {
     }
     guard frame.count == part.count else { throw SyncError.damaged("a part of a push") }
     return frame
-  }
-
-  private static func failed(_ url: URL) -> SyncError {
-    SyncError(
-      .damagedState, "Cannot write \(url.path).",
-      suggestion: "Make room in the folder for temporary files, or name another by TMPDIR.")
   }
 }
 

@@ -28,9 +28,10 @@ import DriftlessSQLite
 /// | `ZDL_DELETED` | deletes that the zone never heard of, of objects that may come (`RememberedDeletes`) |
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 /// | `ZDL_SEGMENT` | files of the zone's snapshot that are being fetched (`SegmentPieces`) |
+/// | `ZDL_VALUE` | large values on their way to the zone or from it (`ValuePieces`) |
 enum EngineTables {
   /// Grows with each table or column that is added, and with each rule that a table declares.
-  static let version: Int64 = 12
+  static let version: Int64 = 13
   static let versionSetting = "sync.tables"
 
   private static let statements =
@@ -40,7 +41,7 @@ enum EngineTables {
       ZoneStates.statement, ParkedValues.statement, Quarantine.statement, ImportTimes.statement,
       LogPlaces.statement, KeptFrames.statement, KeptKeys.statement, RememberedDeletes.statement,
       StampOrigins.statement, SegmentPieces.statement, FormerParking.statement,
-      OutboxPart.statement, StagedEntries.statement,
+      OutboxPart.statement, StagedEntries.statement, ValuePieces.statement,
     ] + Unions.aliasStatements
 
   /// Makes the tables, or brings those of an earlier version up to date.
@@ -153,6 +154,7 @@ enum EngineTables {
     try ZoneStates.removeAll(on: connection)
     try SegmentPieces.dropAll(on: connection)
     try StagedEntries.removeAll(on: connection)
+    try ValuePieces.dropAll(on: connection)
   }
 
   /// Forgets what is pending, and what is kept for it.
@@ -175,7 +177,7 @@ enum EngineTables {
       "ZDL_KEPT": KeptKeys.removeAll(on:), "ZDL_ALIAS": Unions.removeAliases(on:),
       "ZDL_DELETED": RememberedDeletes.removeAll(on:), "ZDL_IMPORT": ImportTimes.removeAll(on:),
       "ZDL_GRAVE": Graves.dropAll(on:), "ZDL_SEGMENT": SegmentPieces.dropAll(on:),
-      "ZDL_STAGED": StagedEntries.removeAll(on:),
+      "ZDL_STAGED": StagedEntries.removeAll(on:), "ZDL_VALUE": ValuePieces.dropAll(on:),
       "ZDL_PARKED_VALUE": ParkedValues.removeAll(on:),
       "ZDL_PARKED_FORMER": FormerParking.removeAll(on:),
     ]

@@ -185,6 +185,19 @@ final class NewsTransport: SyncTransport {
     try await undamaged { try await transport.digests(part, at: cursor) }
   }
 
+  func put(_ piece: ValuePiece) async throws -> ValueState {
+    // A damaged answer to a last piece says that the value is not what its digest says.
+    try await transport.put(piece)
+  }
+
+  func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    try await undamaged { try await transport.value(digest, of: generation, range: range) }
+  }
+
+  func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    try await undamaged { try await transport.lostValues(of: generation, after: digest) }
+  }
+
   /// Asks the server to answer when the zone has something that this replica has not.
   ///
   /// A server where too many wait already, or a way that knows no waiting, answers at once without news. Then the next question

@@ -3,7 +3,7 @@ import DriftlessProtocol
 import Foundation
 
 /// Opens the sealed columns of change sets that are read: from the zone, from the entries that are kept, and from what is in
-/// flight. All behind it sees values.
+/// flight, and puts large values in that are here. All behind it sees values.
 ///
 /// A row of an opened column is a 0 with the bytes that were sealed. A cell that does not open stays as it is.
 struct CellOpener {
@@ -28,7 +28,9 @@ struct CellOpener {
 
   /// A change set with its columns opened.
   func opened(_ changeSet: ChangeSet) throws -> ChangeSet {
-    guard changeSet.columns.contains(where: \.isSealed) else { return changeSet }
+    guard changeSet.columns.contains(where: { $0.isSealed || $0.large != nil }) else {
+      return changeSet
+    }
     var changeSet = changeSet
     let index = changeSet.index
     let identities = NewIdentities(index)
@@ -58,6 +60,7 @@ struct CellOpener {
     _ column: Column, of entity: ChangeSetIndex.Entity, _ property: Int, _ objects: ObjectIndexes,
     identity: (Int) throws -> UUID?
   ) throws -> Column {
+    let column = try ValuePieces.filled(column, transaction)
     guard case .sealed(let cells) = column.values else { return column }
     let places = places(entity.name, entity.properties[property])
     var rows = ByteRows()
@@ -76,7 +79,7 @@ struct CellOpener {
         rows.append(Data(bytes.first == Self.opened ? [Self.strange] + bytes : bytes))
       }
     }
-    return Column(.sealed(rows), nulls: column.nulls)
+    return Column(.sealed(rows), nulls: column.nulls, large: column.large)
   }
 
   func identity(of key: ObjectKey) throws -> UUID { try transaction.identity(of: key) }
@@ -101,6 +104,7 @@ struct CellOpener {
 
   /// A value as a column says it.
   static func value(_ row: [UInt8]) -> PropertyValue {
+    if LargeCell.value(ofRow: row) != nil { return .data(Data(row)) }
     guard row.first == opened, let value = PlainValue.value(Array(row.dropFirst())) else {
       return SealedValue.value(ofCell: row)
     }

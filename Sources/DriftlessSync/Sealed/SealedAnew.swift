@@ -30,21 +30,27 @@ extension SyncEngine {
   func offerSealedAnew() throws {
     guard schema.keys != nil, try store.read({ try $0.setting(SealedAnew.setting) != nil })
     else { return }
+    try offerSealedAnew(only: nil)
+  }
+
+  /// - Parameter only: the properties of an object that are offered; nil for all that are encrypted, as a person asked.
+  func offerSealedAnew(only: ((ObjectKey) -> PropertyMask)?) throws {
     try settling { applier, _ in
       let transaction = applier.transaction
-      try transaction.setSetting(SealedAnew.setting, nil)
+      if only == nil { try transaction.setSetting(SealedAnew.setting, nil) }
       var history = try EditHistory(transaction, schema: schema, acknowledged: .max)
       history.follow(try LostEdits(after: 0, transaction, schema: schema))
       for entity in schema.entities where entity.hasSealed {
         var keys: [ObjectKey] = []
         try transaction.forEachKey(of: entity.description) { keys.append($0) }
-        for key in keys { try offerSealedAnew(key, entity, history, applier) }
+        for key in keys { try offerSealedAnew(key, entity, only?(key), history, applier) }
       }
     }
   }
 
   private func offerSealedAnew(
-    _ key: ObjectKey, _ entity: SyncSchema.Entity, _ history: EditHistory, _ applier: PageApplier
+    _ key: ObjectKey, _ entity: SyncSchema.Entity, _ only: PropertyMask?, _ history: EditHistory,
+    _ applier: PageApplier
   ) throws {
     // What is new goes whole.
     guard try applier.directory.number(root: entity.rootNumber, key: key.key) != nil,
@@ -53,7 +59,8 @@ extension SyncEngine {
     else { return }
     for property in entity.properties where property.isSealed {
       let slot = property.slot
-      guard !values[slot].isNull, applier.pending[key]?.transaction(of: slot) == nil,
+      guard only?.contains(slot) ?? true, !values[slot].isNull,
+        applier.pending[key]?.transaction(of: slot) == nil,
         try applier.parkedValues.value(of: key, property.name) == nil
       else { continue }
       try applier.replaceBase(of: key, property, with: values[slot])

@@ -94,6 +94,7 @@ extension SyncEngine {
             isOutdated = true
             break
           }
+          try await fetchValues(of: snapshot)
           do {
             try await checkPlace(of: snapshot)
             report.pull.add(
@@ -298,6 +299,7 @@ extension SyncEngine {
       try KeptFrames.dropAll(on: connection)
       try LogPlaces.note(snapshot.place, nextNumber: snapshot.nextObject, on: connection)
       try SegmentPieces.dropAll(on: connection)
+      try ValuePieces.trim(on: connection)
       try noteUnsettled(applier)
       try ImportTimes.purge(connection)
       applier.report.changeSets = Int(clamping: snapshot.place.sequence - state.cursor)

@@ -36,13 +36,24 @@ struct ReplicaCells {
   private(set) var counts: [Int32: Int] = [:]
 
   init(_ transaction: ReadTransaction, schema: SyncSchema, from range: Int = 0) throws {
+    try self.init(transaction, schema, DigestBuilder(from: range))
+  }
+
+  /// Of the single objects of a block.
+  init(_ transaction: ReadTransaction, schema: SyncSchema, ofBlock block: Int) throws {
+    try self.init(transaction, schema, DigestBuilder(ofBlock: block))
+  }
+
+  private init(
+    _ transaction: ReadTransaction, _ schema: SyncSchema, _ builder: DigestBuilder
+  ) throws {
     self.transaction = transaction
     self.schema = schema
     directory = ObjectDirectory(transaction.connection)
     numbers = ObjectDirectory(transaction.connection)
     dangling = try DanglingReferences(transaction.connection)
-    shown = DigestBuilder(from: range)
-    said = DigestBuilder(from: range)
+    shown = builder
+    said = builder
   }
 
   /// Ends walks along the store's tables.
@@ -56,7 +67,7 @@ struct ReplicaCells {
     (try shown.tree(upTo: next), try said.tree(upTo: next))
   }
 
-  /// The digests of the blocks of the range.
+  /// The digests of the blocks of the range, or of the objects of the block.
   mutating func blocks() -> (
     shown: [DigestColumn: [StateDigest]], said: [DigestColumn: [StateDigest]]
   ) { (shown.blocks(), said.blocks()) }

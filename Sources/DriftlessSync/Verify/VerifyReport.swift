@@ -30,6 +30,8 @@ public struct VerifyReport: Hashable, Sendable, Codable {
     public var local: String?
     /// Of a value, what the zone has, as JSON text; nil for none.
     public var zone: String?
+    /// Of a value, whether the store has it in a file that is not there, or cannot be read: what it is, nobody knows.
+    public var isLost: Bool?
     /// Whether the store has what the zone has by now.
     public var isRepaired: Bool
 
@@ -42,6 +44,7 @@ public struct VerifyReport: Hashable, Sendable, Codable {
       try container.encodeIfPresent(property, forKey: .property)
       try container.encodeIfPresent(local, forKey: .local)
       try container.encodeIfPresent(zone, forKey: .zone)
+      if isLost == true { try container.encode(true, forKey: .isLost) }
       try container.encode(isRepaired, forKey: .isRepaired)
     }
   }

@@ -292,6 +292,10 @@ struct ZoneComparison {
     case (.attribute, .value(let value)):
       let local = kept[key]?[property.slot] ?? values[property.slot]
       if value.isNull { return isNothing(local, property) }
+      if let large = LargeCell.value(in: value) {
+        guard case .data(let data) = local else { return false }
+        return LargeValue(of: data) == large
+      }
       return CellBytes.areSame(local, value)
     case (.toOne, .value(.reference(let target))):
       guard case .reference(let local) = kept[key]?[property.slot] ?? values[property.slot] else {

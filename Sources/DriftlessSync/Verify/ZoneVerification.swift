@@ -35,23 +35,25 @@ struct ZoneVerification: Sendable {
   func run() async throws -> VerifyReport {
     try await engine.run(self)
   }
-}
 
-extension SyncEngine {
   /// What is gathered of a comparison.
-  fileprivate struct Gathered {
+  struct Gathered {
     var shown: DigestTree
     var said: DigestTree
     var columns: ComparedColumns
     var report = VerifyReport()
+    /// Whether the server may tell digests of single objects.
+    var asksForCells = true
   }
+}
 
+extension SyncEngine {
   fileprivate func run(_ verification: ZoneVerification) async throws -> VerifyReport {
     var gathered = try read(verification)
     let differing = gathered.columns.columns.filter { column, place in
       !gathered.matches(place.map { verification.digests.columns[$0].digest } ?? .empty, column)
     }
-    var ranges: [Int: [(column: DigestColumn, place: Int?)]] = [:]
+    var ranges: [Int: AskedColumns] = [:]
     for batch in differing.batches(of: SyncTuning.digestColumnsMax) {
       try await compareRanges(batch, verification, &gathered, &ranges)
     }
@@ -63,7 +65,7 @@ extension SyncEngine {
   }
 
   /// Reads the whole store once.
-  private func read(_ verification: ZoneVerification) throws -> Gathered {
+  private func read(_ verification: ZoneVerification) throws -> ZoneVerification.Gathered {
     try store.read { transaction in
       let state = try checkPlace(verification, transaction)
       let next = verification.digests.nextObject
@@ -82,7 +84,8 @@ extension SyncEngine {
       let columns = ComparedColumns(
         verification.digests, own: trees.shown.columns,
         otherEnds: try OtherEnd.heard(transaction), schema)
-      var gathered = Gathered(shown: trees.shown, said: trees.said, columns: columns)
+      var gathered = ZoneVerification.Gathered(
+        shown: trees.shown, said: trees.said, columns: columns)
       gathered.report.sequence = verification.place.sequence
       gathered.report.objects = cells.counts.values.reduce(0, +)
       gathered.report.properties = columns.columns.count {
@@ -97,7 +100,7 @@ extension SyncEngine {
   }
 
   @discardableResult
-  private func checkPlace(
+  func checkPlace(
     _ verification: ZoneVerification, _ transaction: ReadTransaction
   ) throws -> ReplicaState {
     let state = try Self.state(on: transaction.connection, of: store)
@@ -131,8 +134,8 @@ extension SyncEngine {
   // MARK: The way down
 
   private func compareRanges(
-    _ columns: [(column: DigestColumn, place: Int?)], _ verification: ZoneVerification,
-    _ gathered: inout Gathered, _ ranges: inout [Int: [(column: DigestColumn, place: Int?)]]
+    _ columns: AskedColumns, _ verification: ZoneVerification,
+    _ gathered: inout ZoneVerification.Gathered, _ ranges: inout [Int: AskedColumns]
   ) async throws {
     let count = DigestTree.rangeCount(upTo: verification.digests.nextObject)
     for first in stride(from: 0, to: count, by: DigestPart.countMax) {
@@ -150,8 +153,8 @@ extension SyncEngine {
   }
 
   private func compareBlocks(
-    of range: Int, _ columns: [(column: DigestColumn, place: Int?)],
-    _ verification: ZoneVerification, _ gathered: inout Gathered
+    of range: Int, _ columns: AskedColumns,
+    _ verification: ZoneVerification, _ gathered: inout ZoneVerification.Gathered
   ) async throws {
     let numbers = DigestPart.numbers(ofRange: range)
     let next = verification.digests.nextObject
@@ -185,14 +188,18 @@ extension SyncEngine {
           .malformed, "The answer has digests of objects that the zone does not have.",
           suggestion: "Try again; report it when it comes back.")
       }
-      try await compareObjects(first..<min(end, next), verification, &gathered)
+      for numbers in try await differingObjects(
+        of: first..<min(end, next), columns, verification, &gathered)
+      {
+        try await compareObjects(numbers, verification, &gathered)
+      }
     }
   }
 
   /// The digests of some columns, those of each one; of a column that the zone does not have none are asked for.
-  private func ask(
-    _ columns: [(column: DigestColumn, place: Int?)], _ verification: ZoneVerification,
-    _ gathered: inout Gathered, each count: Int, _ part: ([Int]) -> DigestPart
+  func ask(
+    _ columns: AskedColumns, _ verification: ZoneVerification,
+    _ gathered: inout ZoneVerification.Gathered, each count: Int, _ part: ([Int]) -> DigestPart
   ) async throws -> [[StateDigest]] {
     let places = columns.compactMap(\.place)
     var digests: ArraySlice<StateDigest> = []
@@ -210,7 +217,8 @@ extension SyncEngine {
   }
 
   private func compareObjects(
-    _ numbers: Range<UInt64>, _ verification: ZoneVerification, _ gathered: inout Gathered
+    _ numbers: Range<UInt64>, _ verification: ZoneVerification,
+    _ gathered: inout ZoneVerification.Gathered
   ) async throws {
     var rest = numbers
     while !rest.isEmpty {
@@ -220,6 +228,7 @@ extension SyncEngine {
       let (part, end) = try SnapshotReader.part(
         data, of: verification.place.generation, numbers: rest)
       if verification.repairs {
+        try await fetchDiffering(part, verification, gathered.columns)
         try repair(part, verification, &gathered)
       } else {
         try compare(part, verification, &gathered)
@@ -229,7 +238,8 @@ extension SyncEngine {
   }
 
   private func compare(
-    _ part: SnapshotReader.Part, _ verification: ZoneVerification, _ gathered: inout Gathered
+    _ part: SnapshotReader.Part, _ verification: ZoneVerification,
+    _ gathered: inout ZoneVerification.Gathered
   ) throws {
     try store.read { transaction in
       let state = try checkPlace(verification, transaction)
@@ -250,10 +260,11 @@ extension SyncEngine {
 
   /// What differs is looked at anew in the transaction that mends it: it may have been edited meanwhile.
   private func repair(
-    _ part: SnapshotReader.Part, _ verification: ZoneVerification, _ gathered: inout Gathered
+    _ part: SnapshotReader.Part, _ verification: ZoneVerification,
+    _ gathered: inout ZoneVerification.Gathered
   ) throws {
     // Without a difference, nothing is to be written.
-    var looked = Gathered(
+    var looked = ZoneVerification.Gathered(
       shown: gathered.shown, said: gathered.said, columns: gathered.columns)
     try compare(part, verification, &looked)
     guard looked.report.differenceCount > 0 else {
@@ -306,21 +317,25 @@ extension SyncEngine {
     case .value(let key, let entity, let reader, _, let zone):
       var difference = try named(.value, entity, key)
       difference.property = reader.property.name
-      difference.local = try localText(reader.property, key, transaction)
+      let row = try transaction.knownOwnRow(key)
+      difference.isLost = row?.lost.contains(reader.property.slot) == true ? true : nil
+      difference.local = try localText(reader.property, key, row, transaction)
       difference.zone = try text(zone, transaction)
       return difference
     case .unsaid(let key, let entity, let property):
       var difference = try named(.value, entity, key)
       difference.property = property.name
-      difference.local = try localText(property, key, transaction)
+      difference.local = try localText(
+        property, key, transaction.knownOwnRow(key), transaction)
       return difference
     }
   }
 
   private func localText(
-    _ property: SyncSchema.Property, _ key: ObjectKey, _ transaction: ReadTransaction
+    _ property: SyncSchema.Property, _ key: ObjectKey, _ row: ReadTransaction.Row?,
+    _ transaction: ReadTransaction
   ) throws -> String? {
-    guard let values = try transaction.knownOwnRow(key)?.values else { return nil }
+    guard let values = row?.values, row?.lost.contains(property.slot) == false else { return nil }
     var json = JSONText()
     try ReplicaExport.append(property, of: key, values: values, transaction, to: &json)
     return String(decoding: json.bytes, as: UTF8.self)
@@ -345,7 +360,7 @@ extension SyncEngine {
   }
 }
 
-extension SyncEngine.Gathered {
+extension ZoneVerification.Gathered {
   /// Whether the zone's digest over all of a column is one of the store's.
   fileprivate func matches(_ digest: StateDigest, _ column: DigestColumn) -> Bool {
     digest == shown.root(of: column) || column.maySayLess(said) && digest == said.root(of: column)
@@ -357,11 +372,6 @@ extension SyncEngine.Gathered {
   }
 }
 
-extension DigestColumn {
-  /// Whether the store may show something of it that no entry says.
-  fileprivate func maySayLess(_ said: DigestTree) -> Bool { said.place(of: self) != nil }
-}
-
 extension VerifyReport.LeftOut {
   fileprivate mutating func add(_ other: Self) {
     pending += other.pending
@@ -371,24 +381,9 @@ extension VerifyReport.LeftOut {
 
 extension Array {
   /// Its elements, so many at a time.
-  fileprivate func batches(of count: Int) -> [[Element]] {
+  func batches(of count: Int) -> [[Element]] {
     stride(from: 0, to: self.count, by: count).map {
       Array(self[$0..<Swift.min(self.count, $0 + count)])
     }
-  }
-}
-
-extension [Int] {
-  /// Of ascending numbers, those that follow each other.
-  fileprivate var runs: [Range<Int>] {
-    var runs: [Range<Int>] = []
-    for number in self {
-      if let last = runs.last, last.upperBound == number {
-        runs[runs.count - 1] = last.lowerBound..<number + 1
-      } else {
-        runs.append(number..<number + 1)
-      }
-    }
-    return runs
   }
 }

@@ -31,6 +31,7 @@ struct RandomChangeSet {
     makeObjectTable()
     makeGroups()
     makeGuards()
+    index.values = Column.largeValues(in: columns)
     return ChangeSet(header: Samples.header(), index: index, columns: columns)
   }
 
@@ -143,6 +144,6 @@ struct RandomChangeSet {
   }
 
   private mutating func column(rows: Int) -> Column {
-    RandomColumn.make(rows: rows, objectCount: index.objectCount, &numbers)
+    RandomColumn.make(rows: rows, objectCount: index.objectCount, hasLarge: true, &numbers)
   }
 }

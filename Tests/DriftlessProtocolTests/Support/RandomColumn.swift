@@ -5,7 +5,8 @@ import TestSupport
 /// Makes columns of every kind at random, with the values that codecs get wrong.
 enum RandomColumn {
   static func make(
-    rows: Int, objectCount: Int, kind: Int? = nil, _ numbers: inout SeededNumbers
+    rows: Int, objectCount: Int, kind: Int? = nil, hasLarge: Bool = false,
+    _ numbers: inout SeededNumbers
   ) -> Column {
     let hasNulls = numbers.chance(30)
     let nulls = RowBitmap((0..<rows).filter { _ in hasNulls && numbers.chance(40) })
@@ -15,6 +16,7 @@ enum RandomColumn {
       (0..<rows).map { nulls.contains($0) ? null : make(&numbers) }
     }
     let values: Column.Values
+    var large = RowBitmap()
     let kind = kind ?? numbers.number(below: 12)
     switch kind {
     case 0: values = .integers(each(0, &numbers, integer))
@@ -28,7 +30,17 @@ enum RandomColumn {
       let rows = each(Data(), &numbers) { numbers in
         Data((0..<numbers.number(below: 9)).map { _ in UInt8.random(in: 0...255, using: &numbers) })
       }
-      let cells = rows.reduce(into: ByteRows()) { $0.append($1) }
+      var cells = ByteRows()
+      for (row, bytes) in rows.enumerated() {
+        if hasLarge, !nulls.contains(row), numbers.chance(20),
+          let value = LargeValue(of: bytes + Data(count: 41))
+        {
+          cells.append(Data(value.bytes))
+          large.insert(row)
+        } else {
+          cells.append(bytes)
+        }
+      }
       values = kind == 7 ? .bytes(cells) : .sealed(cells)
     case 8: values = .uuids(each(Samples.minted, &numbers) { _ in UUID() })
     case 9:
@@ -43,7 +55,7 @@ enum RandomColumn {
       }
       values = .elements(elements)
     }
-    return Column(values, nulls: nulls)
+    return Column(values, nulls: nulls, large: large)
   }
 
   static func integer(_ numbers: inout SeededNumbers) -> Int64 {

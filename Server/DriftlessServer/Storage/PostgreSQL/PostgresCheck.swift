@@ -5,7 +5,7 @@
   /// Reads all of a server's tables in PostgreSQL, and names what is not as the server wrote it. What of the files is damaged
   /// `pg_amcheck` and the database's own checksums tell.
   struct PostgresCheck {
-    private let connection: PostgresConnection
+    let connection: PostgresConnection
     private(set) var outcome = DatabaseCheck.Outcome()
 
     /// Checks one state of the database, while nodes may go on writing.
@@ -32,8 +32,11 @@
       "\(byBackup) Or begin the zone anew (driftless-server zone renew \(zone) --yes): replicas offer what they hold."
     }
 
-    private mutating func note(_ table: String, _ zone: String?, _ place: String, _ message: String)
-    {
+    /// - Parameter suggestion: nil for what is damaged for good: a backup, or a new life of the zone.
+    mutating func note(
+      _ table: String, _ zone: String?, _ place: String, _ message: String,
+      _ suggestion: String? = nil
+    ) {
       guard outcome.damage.count < DatabaseCheck.damageMax else {
         outcome.isCut = true
         return
@@ -41,7 +44,7 @@
       outcome.damage.append(
         DatabaseCheck.Damage(
           table: table, zone: zone, place: place, message: message,
-          suggestion: zone.map { Self.byRenewal($0) } ?? Self.byBackup))
+          suggestion: suggestion ?? zone.map { Self.byRenewal($0) } ?? Self.byBackup))
     }
 
     private mutating func readableZones() throws -> [ZoneRecord] {
@@ -63,6 +66,7 @@
       try checkLog(of: zone)
       try checkObjects(of: zone)
       try checkStaged(of: zone)
+      try checkSnapshot(of: zone)
       for check in Self.checks {
         let rows = try connection.run(
           check.sql + Self.limit, .integer(zone.id), .integer(Int64(clamping: zone.nextObject)),

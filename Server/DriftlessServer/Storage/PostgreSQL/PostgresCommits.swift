@@ -10,12 +10,7 @@
   /// The transaction takes the zone's row first. So the pushes of several nodes to one zone come one after the other too,
   /// each sees what the one before wrote, and sequence numbers are in the order of the commits.
   final class PostgresCommits: Sendable {
-    private struct State {
-      var queues: [Int64: PushQueue] = [:]
-      var count = 0
-    }
-
-    private let state = Mutex(State())
+    private let queues = Mutex<[Int64: PushQueue]>([:])
     private let pool: PostgresPool
     private let limits: LiveLimits
     private let metrics: ServerMetrics
@@ -38,10 +33,10 @@
 
     func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
       try await withCheckedThrowingContinuation { answer in
-        let isFirst: Bool? = state.withLock { state in
-          guard state.count < limits.queuedPushesMax else { return nil }
-          state.count += 1
-          return state.queues[zone.id, default: PushQueue(isShared: false)].add(
+        // However many wait for one zone, those of another are not refused.
+        let isFirst: Bool? = queues.withLock { queues in
+          guard queues[zone.id]?.isFull(for: zone, limits.current) != true else { return nil }
+          return queues[zone.id, default: PushQueue(isShared: false)].add(
             PushQueue.Pending(push: push, zone: zone, answer: answer))
         }
         switch isFirst {
@@ -56,14 +51,13 @@
     private func drain(_ zone: Int64) async {
       while let group = nextGroup(of: zone) {
         await commit(group)
-        state.withLock { $0.count -= group.count }
       }
     }
 
     private func nextGroup(of zone: Int64) -> [PushQueue.Pending]? {
-      state.withLock { state in
-        let group = state.queues[zone]?.nextGroup(limits.current)
-        if group == nil { state.queues[zone] = nil }
+      queues.withLock { queues in
+        let group = queues[zone]?.nextGroup(limits.current)
+        if group == nil { queues[zone] = nil }
         return group
       }
     }

@@ -112,12 +112,16 @@
           token.id, name: token.name, expiresMilliseconds: token.expiresMilliseconds, on: copy)
       }
       let seen = try source.run(
-        "SELECT replica, cursor, token, seen_ms FROM sighting WHERE zone = $1", .integer(zone.id))
+        "SELECT replica, cursor, token, seen_ms, name FROM sighting WHERE zone = $1",
+        .integer(zone.id))
       for row in 0..<seen.count {
         try copy.run(
-          "INSERT INTO sighting(zone, replica, cursor, token, seen_ms) VALUES(?, ?, ?, ?, ?)",
-          .integer(id), .blob(seen.data(row, 0)),
-          .integer(seen.int64(row, 1)), .text(seen.text(row, 2)), .integer(seen.int64(row, 3)))
+          """
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name)
+          VALUES(?, ?, ?, ?, ?, ?)
+          """, .integer(id), .blob(seen.data(row, 0)), .integer(seen.int64(row, 1)),
+          .text(seen.text(row, 2)), .integer(seen.int64(row, 3)),
+          seen.isNull(row, 4) ? .null : .text(seen.text(row, 4)))
       }
     }
 
@@ -207,7 +211,7 @@
           guard let name = names[property] else {
             throw PostgresCopy.damaged("zone \(zone.name) has no name of the number \(property)")
           }
-          list.set(try properties.id(of: name, in: copy), to: sequence)
+          list.set(try properties.id(of: name, zone: id, in: copy), to: sequence)
         }
         try copy.run(
           "INSERT INTO object VALUES(?, ?, ?, ?, ?, ?, ?)",

@@ -145,11 +145,11 @@
           AND table_schema = ANY (current_schemas(false))
         """
       ).int64(0, 0)
-      guard there < laterTables.count else { return }
+      guard try there < laterTables.count || !PostgresSightings.hasNames(connection) else { return }
       try connection.patiently {
         try connection.transaction(.write) {
           try connection.run("SELECT pg_advisory_xact_lock(7301112)")
-          try connection.execute(PostgresSightings.statement)
+          try PostgresSightings.make(on: connection)
           try connection.execute(PostgresOperators.statement)
           try connection.execute(PostgresAudit.statement)
           try PostgresStagedParts.make(on: connection)

@@ -1,4 +1,5 @@
 #if PostgreSQL
+  package import DriftlessProtocol
   package import Foundation
   import Logging
 
@@ -86,11 +87,11 @@
 
     package func noteSeen(
       _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-      token: String
+      token: String, name: ReplicaName?
     ) async {
       let due = sightings.note(
         replica, in: zone, generation: generation, at: place, given: given, token: token,
-        milliseconds: clock.now())
+        name: name, milliseconds: clock.now())
       guard let due else { return }
       Task { [weak self] in
         try? await Task.sleep(for: .seconds(due))

@@ -95,7 +95,7 @@
         .integers(lowest.values.map { Int64(clamping: $0) }))
       for row in 0..<rows.count {
         own[rows.int64(row, 0)]?.entries.append(
-          OwnEntry(
+          OwnFrames.Frame(
             sequence: rows.uint64(row, 1), firstObject: rows.uint64(row, 2),
             count: rows.uint64(row, 3)))
       }

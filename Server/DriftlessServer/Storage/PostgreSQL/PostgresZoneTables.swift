@@ -22,7 +22,7 @@
 
     /// Places, and first object numbers, of entries that are in the database.
     var places: [UInt64: (first: UInt64, chain: LogChain)] = [:]
-    var own: [Int64: (after: UInt64, entries: [OwnEntry])] = [:]
+    var own: [Int64: (after: UInt64, entries: [OwnFrames.Frame])] = [:]
     var newEntries: [AppendedEntry] = []
 
     var names: [Data: UInt64] = [:]
@@ -58,12 +58,6 @@
       let object: UInt64
       let rule: UInt64
       let constraint: ZoneConstraint
-    }
-
-    struct OwnEntry {
-      let sequence: UInt64
-      let firstObject: UInt64
-      let count: UInt64
     }
 
     struct AppendedEntry {
@@ -115,7 +109,7 @@
         let sequence = new.entry.sequence
         places[sequence] = (new.firstObject, new.entry.chain)
         own[new.entry.replica.id]?.entries.append(
-          OwnEntry(
+          OwnFrames.Frame(
             sequence: sequence, firstObject: new.firstObject,
             count: new.entry.push.contents.newCount))
       }
@@ -211,22 +205,21 @@
     }
 
     func ownFrames(of replica: KnownReplica, after sequence: UInt64) throws -> OwnFrames {
-      var frames = OwnFrames()
-      guard sequence < zone.head else { return frames }
+      guard sequence < zone.head else { return OwnFrames() }
       if own[replica.id].map({ $0.after > sequence }) ?? true {
         try loadOwn([(replica.id, sequence)])
       }
-      for entry in own[replica.id]?.entries ?? [] where entry.sequence > sequence {
-        frames.add(
-          sequence: entry.sequence, firstObject: entry.firstObject, count: entry.count)
+      let old = (own[replica.id]?.entries ?? []).filter { $0.sequence > sequence }
+      let new = newEntries.filter {
+        $0.entry.replica.id == replica.id && $0.entry.sequence > sequence
       }
-      for new in newEntries
-      where new.entry.replica.id == replica.id && new.entry.sequence > sequence {
-        frames.add(
-          sequence: new.entry.sequence, firstObject: new.firstObject,
-          count: new.entry.push.contents.newCount)
-      }
-      return frames
+      return OwnFrames(
+        old
+          + new.map {
+            OwnFrames.Frame(
+              sequence: $0.entry.sequence, firstObject: $0.firstObject,
+              count: $0.entry.push.contents.newCount)
+          })
     }
 
     func firstObject(of sequence: UInt64, zone: Int64) throws -> UInt64? {
@@ -249,13 +242,16 @@
 
     // MARK: - Objects
 
-    func property(_ name: String, zone: Int64) throws -> UInt64 { try number(of: name) }
+    func property(_ name: String, zone: Int64, most: Int) throws -> UInt64 {
+      try number(of: name, most: most)
+    }
 
     /// The small number of a name, which is given out where there is none yet.
-    private func number(of name: String) throws -> UInt64 {
+    private func number(of name: String, most: Int = .max) throws -> UInt64 {
       let bytes = Data(name.utf8)
       if names[bytes] == nil { try loadNames([bytes]) }
       if let number = names[bytes] { return number }
+      guard numbers.nextName <= most else { throw ServerError.tooManyNames(most) }
       let number = UInt64(clamping: numbers.nextName)
       change(\.numbers.nextName, to: numbers.nextName + 1)
       set(bytes, to: number, in: \.names)

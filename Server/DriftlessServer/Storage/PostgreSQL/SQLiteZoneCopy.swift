@@ -20,6 +20,14 @@
     }
 
     mutating func run(_ tokens: [TokenRecord]) throws {
+      let values = try LargeValues.namedCount(of: zone.id, on: source)
+      guard values == 0 else {
+        throw ServerError(
+          .folderOnly,
+          "the log of zone \(zone.name) names \(values) large values, which PostgreSQL does not keep",
+          suggestion: "Keep the zone in the data folder, or begin it anew on the other server: "
+            + "replicas bring what they hold, with their values in change sets.")
+      }
       let created = try source.integer("SELECT created_ms FROM zone WHERE id = \(zone.id)") ?? 0
       try copy.run(
         """
@@ -57,14 +65,20 @@
           token.expiresMilliseconds.map { .integer($0) } ?? .null)
       }
       for row in try source.rows(
-        "SELECT replica, cursor, token, seen_ms FROM sighting WHERE zone = ?", .integer(zone.id))
+        "SELECT replica, cursor, token, seen_ms, name FROM sighting WHERE zone = ?",
+        .integer(zone.id))
       {
         guard case .blob(let replica) = row[0], case .integer(let cursor) = row[1],
           case .text(let token) = row[2], case .integer(let seen) = row[3]
         else { continue }
+        var name = PostgresValue.null
+        if case .text(let text) = row[4] { name = .text(text) }
         try copy.run(
-          "INSERT INTO sighting(zone, replica, cursor, token, seen_ms) VALUES($1, $2, $3, $4, $5)",
-          .integer(zone.id), .blob(replica), .integer(cursor), .text(token), .integer(seen))
+          """
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name)
+          VALUES($1, $2, $3, $4, $5, $6)
+          """, .integer(zone.id), .blob(replica), .integer(cursor), .text(token), .integer(seen),
+          name)
       }
     }
 

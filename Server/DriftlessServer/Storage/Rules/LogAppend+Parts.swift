@@ -55,7 +55,8 @@ extension LogAppend {
     guard try tables.hasClaims(zone: zone.id) else { return }
     let objects = ObjectIndex(
       tables: tables, zone: zone.id, nextObject: zone.nextObject, cursor: last.cursor.sequence,
-      head: zone.head, sequence: zone.head + 1, replica: replica.id, own: OwnFrames())
+      head: zone.head, sequence: zone.head + 1, replica: replica.id, own: OwnFrames(),
+      limits: limits)
     let keys = KeyIndex(tables: tables, zone: zone.id, objects: objects)
     var next = zone.nextObject
     for number in 1...header.parts {

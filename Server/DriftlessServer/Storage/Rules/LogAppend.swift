@@ -73,6 +73,7 @@ struct LogAppend<Tables: ZoneTables> {
       error.hasNews = hasNews
       throw error
     }
+    try use(push.contents.values, of: zone, sequence: sequence, isRefill: isRefill)
     let chain = zone.chain.next(
       digest: push.digest, sequence: sequence, firstObjectNumber: zone.nextObject)
     try tables.append(
@@ -81,6 +82,18 @@ struct LogAppend<Tables: ZoneTables> {
         receivedMilliseconds: nowMilliseconds), to: zone)
     return Appended(
       sequence: sequence, firstObjectNumber: zone.nextObject, chain: chain, isRepeat: false)
+  }
+
+  /// What a refill brings back may name what nobody has any more: the rest of it is wanted all the same.
+  private func use(
+    _ values: [LargeValue], of zone: ZoneRecord, sequence: UInt64, isRefill: Bool
+  ) throws {
+    guard !values.isEmpty else { return }
+    let missing = isRefill ? [] : try tables.missing(values, zone: zone.id)
+    guard missing.isEmpty else {
+      throw ServerError(ProtocolError.valuesMissing(missing, head: zone.head))
+    }
+    try tables.use(values, zone: zone.id, sequence: sequence)
   }
 
   /// - Parameters:
@@ -105,7 +118,7 @@ struct LogAppend<Tables: ZoneTables> {
     }
     var index = ObjectIndex(
       tables: tables, zone: zone.id, nextObject: zone.nextObject, cursor: cursor, head: zone.head,
-      sequence: sequence, replica: replica.id, own: own)
+      sequence: sequence, replica: replica.id, own: own, limits: limits)
     try index.prepare()
     var stale = StaleObjects()
     for reliance in push.contents.relied { try index.check(reliance, stale: &stale) }
@@ -115,7 +128,7 @@ struct LogAppend<Tables: ZoneTables> {
       of: push.contents.identities, after: cursor, own: own, stale: &stale)
     try identities.bury(push.contents.tombstones, sequence: sequence)
     try identities.insert(push.contents.identities, firstNumber: zone.nextObject, stale: &stale)
-    for touch in push.contents.touches { try index.apply(touch, stale: &stale) }
+    try index.apply(push.contents.touches, stale: &stale)
     try index.name(push.contents.named, stale: &stale)
     if !isProbe {
       try KeyIndex(tables: tables, zone: zone.id, objects: index)

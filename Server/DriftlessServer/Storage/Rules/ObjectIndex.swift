@@ -16,14 +16,16 @@ struct ObjectIndex<Tables: ZoneTables> {
   /// The row of the pushing replica.
   let replica: Int64
   let own: OwnFrames
+  let limits: ServerLimits
 
   /// The first object number given out after the cursor.
   private var firstUnseen: UInt64 = 0
 
   init(
     tables: Tables, zone: Int64, nextObject: UInt64, cursor: UInt64, head: UInt64,
-    sequence: UInt64, replica: Int64, own: OwnFrames
+    sequence: UInt64, replica: Int64, own: OwnFrames, limits: ServerLimits
   ) {
+    self.limits = limits
     self.tables = tables
     self.zone = zone
     self.nextObject = nextObject
@@ -40,17 +42,32 @@ struct ObjectIndex<Tables: ZoneTables> {
     firstUnseen = try tables.firstObject(of: cursor + 1, zone: zone) ?? nextObject
   }
 
-  /// What is done to objects: checked and written, one read and one write an object.
-  func apply(_ touch: Push.Touch, stale: inout StaleObjects) throws {
-    let ids = try touch.properties.map { try tables.property($0, zone: zone) }
-    for number in touch.objects {
-      try checkNumber(number)
-      var state = try tables.object(number, zone: zone)
-      state.name(sequence, by: replica)
-      if isStale(state, number, touch.kind, ids) { try add(number, to: &stale) }
-      state.apply(touch.kind, ids, sequence)
-      try tables.set(number, to: state, zone: zone)
+  /// What is done to objects: checked and written, one read and one write an object, however many touches name it.
+  func apply(_ touches: [Push.Touch], stale: inout StaleObjects) throws {
+    var held = HeldObjects(touches)
+    for touch in touches {
+      let ids = try ids(of: touch.properties)
+      for number in touch.objects {
+        try checkNumber(number)
+        var state = try held.take(number) ?? tables.object(number, zone: zone)
+        state.name(sequence, by: replica)
+        if isStale(state, number, touch.kind, ids) { try add(number, to: &stale) }
+        state.apply(touch.kind, ids, sequence)
+        guard state.properties.count <= limits.propertiesPerObjectMax else {
+          throw ServerError.tooManyProperties(limits.propertiesPerObjectMax)
+        }
+        if !held.keep(state, of: number) { try tables.set(number, to: state, zone: zone) }
+      }
     }
+    for (number, state) in held.states { try tables.set(number, to: state, zone: zone) }
+  }
+
+  /// The small numbers of properties, ascending.
+  private func ids(of names: [String]) throws -> [UInt64] {
+    let ids = try names.map {
+      try tables.property($0, zone: zone, most: limits.propertiesPerZoneMax)
+    }.sorted()
+    return ids.indices.filter { $0 == 0 || ids[$0] != ids[$0 - 1] }.map { ids[$0] }
   }
 
   /// Objects that the push names and does nothing to.
@@ -64,7 +81,7 @@ struct ObjectIndex<Tables: ZoneTables> {
 
   /// What the push builds on; looked at before anything of the push is written.
   func check(_ reliance: Push.Reliance, stale: inout StaleObjects) throws {
-    let ids = try reliance.properties.map { try tables.property($0, zone: zone) }
+    let ids = try ids(of: reliance.properties)
     for number in reliance.objects {
       try checkNumber(number)
       let state = try tables.object(number, zone: zone)
@@ -145,12 +162,61 @@ struct ObjectState: Sendable, Equatable {
 
   mutating func apply(_ kind: Push.Touch.Kind, _ ids: [UInt64], _ sequence: UInt64) {
     switch kind {
-    case .update:
-      for id in ids { properties.set(id, to: sequence) }
+    case .update: properties.set(ids, to: sequence)
     case .delete, .revive:
       base = sequence
       deleted = kind == .delete ? sequence : 0
       properties.removeAll()
     }
+  }
+}
+
+/// Rows of those objects that several touches of a push name: between them they are not written.
+private struct HeldObjects {
+  /// More are written between touches, so that a push takes no memory that grows with it.
+  private static let countMax = 100_000
+
+  private let numbers: Set<UInt64>
+  private var held: [UInt64: ObjectState] = [:]
+
+  init(_ touches: [Push.Touch]) {
+    var (seen, several) = (Set<UInt64>(), Set<UInt64>())
+    if touches.count > 1 {
+      for touch in touches {
+        for number in touch.objects where !seen.insert(number).inserted {
+          if several.count < Self.countMax { several.insert(number) }
+        }
+      }
+    }
+    numbers = several
+  }
+
+  /// What is held of an object; nil where it is to be read.
+  mutating func take(_ number: UInt64) -> ObjectState? { held.removeValue(forKey: number) }
+
+  /// - Returns: whether the object is held; else it is to be written.
+  mutating func keep(_ state: ObjectState, of number: UInt64) -> Bool {
+    guard numbers.contains(number) else { return false }
+    held[number] = state
+    return true
+  }
+
+  /// What was held, ascending.
+  var states: [(number: UInt64, state: ObjectState)] {
+    held.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  }
+}
+
+extension ServerError {
+  static func tooManyProperties(_ most: Int) -> ServerError {
+    ServerError(
+      .tooLarge, "an object has more than \(most) properties that were set after its insert",
+      suggestion: "Set fewer, or ask the operator to raise propertiesPerObjectMax.")
+  }
+
+  static func tooManyNames(_ most: Int) -> ServerError {
+    ServerError(
+      .tooLarge, "the zone would have more than \(most) names of properties",
+      suggestion: "Use names that the zone has, or ask the operator to raise propertiesPerZoneMax.")
   }
 }

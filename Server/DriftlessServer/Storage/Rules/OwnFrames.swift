@@ -1,20 +1,42 @@
 /// A replica's acknowledged change sets above its cursor. What they set is not news to it, and
 /// nothing of others can lie between (the stale check of those pushes saw to that), so they never
 /// make a push stale.
-struct OwnFrames {
-  private var frames: [(sequence: UInt64, objects: Range<UInt64>)] = []
-  private var sequences: Set<UInt64> = []
+package struct OwnFrames: Sendable {
+  package struct Frame: Sendable {
+    let sequence: UInt64
+    let firstObject: UInt64
+    let count: UInt64
 
-  mutating func add(sequence: UInt64, firstObject: UInt64, count: UInt64) {
-    sequences.insert(sequence)
-    newest = max(newest ?? 0, sequence)
-    frames.append((sequence, firstObject..<(firstObject &+ count)))
+    package init(sequence: UInt64, firstObject: UInt64, count: UInt64) {
+      self.sequence = sequence
+      self.firstObject = firstObject
+      self.count = count
+    }
   }
 
+  /// Those that made objects, by the numbers of these: they ascend with the log, and do not overlap.
+  private let makers: [Frame]
+  private let sequences: Set<UInt64>
   /// The last of them.
-  private(set) var newest: UInt64?
+  let newest: UInt64?
+
+  /// - Parameter frames: in any order.
+  package init(_ frames: [Frame] = []) {
+    makers = frames.filter { $0.count > 0 }.sorted { $0.firstObject < $1.firstObject }
+    sequences = Set(frames.map(\.sequence))
+    newest = sequences.max()
+  }
 
   func contains(sequence: UInt64) -> Bool { sequences.contains(sequence) }
 
-  func inserted(_ object: UInt64) -> Bool { frames.contains { $0.objects.contains(object) } }
+  /// Whether one of them made an object. It is asked of every object of a push.
+  package func inserted(_ object: UInt64) -> Bool {
+    var (low, high) = (0, makers.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if makers[middle].firstObject <= object { low = middle + 1 } else { high = middle }
+    }
+    guard low > 0 else { return false }
+    return object - makers[low - 1].firstObject < makers[low - 1].count
+  }
 }

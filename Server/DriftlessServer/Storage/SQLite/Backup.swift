@@ -57,6 +57,7 @@ package struct Backup {
       let copy = try SQLiteConnection(path: file.path, mode: .readWrite)
       defer { copy.close() }
       try copy.execute("DELETE FROM staged; DELETE FROM staging; DELETE FROM enrolment_code")
+      try LargeValues.dropUploads(on: copy)
     } catch var error as SQLiteError {
       error.file = file.path
       throw error

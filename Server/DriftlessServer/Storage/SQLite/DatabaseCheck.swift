@@ -35,13 +35,19 @@ package struct DatabaseCheck {
   /// Checks one state of the database, while a server may go on writing.
   ///
   /// - Throws: `SQLiteError` where it cannot be read on.
-  package static func run(on connection: SQLiteConnection) throws -> Outcome {
+  ///
+  /// - Parameter withValues: large values are read as well. A backup leaves them out: one that is damaged is sent again by
+  ///   replicas.
+  package static func run(
+    on connection: SQLiteConnection, withValues: Bool = false
+  ) throws -> Outcome {
     var check = DatabaseCheck(connection)
     try connection.withSnapshot {
       try check.checkFile()
       guard check.outcome.damage.isEmpty else { return }
       for zone in try check.readableZones() { try check.check(zone) }
       try check.checkOthers()
+      if withValues { try check.checkValues() }
     }
     return check.outcome
   }
@@ -160,6 +166,8 @@ extension Administration {
     // As a backup does: the server goes on without copying its log meanwhile.
     let lock = try lockInPlace()
     defer { lock?.release() }
-    return try ServerError.opening(folder.database.path) { try DatabaseCheck.run(on: connection) }
+    return try ServerError.opening(folder.database.path) {
+      try DatabaseCheck.run(on: connection, withValues: true)
+    }
   }
 }

@@ -48,6 +48,11 @@ final class GroupCommit: Sendable {
     }
   }
 
+  /// What others wrote may be much as well.
+  func checkpointLater() {
+    database.later { self.checkpointer.checkpointIfDue(self.database, logger: self.logger) }
+  }
+
   private enum Action { case none, drain, refuse }
 
   /// Commits groups until nothing waits. Runs on the writer's thread.
@@ -62,7 +67,12 @@ final class GroupCommit: Sendable {
     do {
       let start = ContinuousClock.now
       let outcomes = try database.run { try self.apply(group, on: $0) }
-      metrics.countCommit(pushes: group.count, duration: ContinuousClock.now - start)
+      metrics.countCommit(pushes: outcomes.count, duration: ContinuousClock.now - start)
+      if outcomes.count < group.count {
+        queue.withLock {
+          $0.putBack(Array(group[outcomes.count...]), after: group[outcomes.count - 1])
+        }
+      }
       for (pending, outcome) in zip(group, outcomes) {
         if case .success(let appended) = outcome, !appended.isRepeat {
           news.publish(pending.push.cursor.generation, head: appended.sequence)
@@ -90,26 +100,10 @@ final class GroupCommit: Sendable {
     try connection.execute("BEGIN IMMEDIATE")
     do {
       let append = LogAppend(tables: tables, limits: limits.current, nowMilliseconds: clock.now())
-      let outcomes = try group.map { pending -> Result<Appended, any Error> in
-        try connection.execute("SAVEPOINT push")
-        do {
-          let start = ContinuousClock.now
-          let appended = try append.append(pending.push, to: pending.zone)
-          try connection.execute("RELEASE push")
-          if let part = pending.push.part {
-            // So long all others wait.
-            let time = (ContinuousClock.now - start) / .milliseconds(1)
-            logger.info(
-              "published", metadata: ["parts": "\(part.parts)", "milliseconds": "\(Int(time))"])
-          }
-          return .success(appended)
-        } catch {
-          guard let refusal = ServerError(refusal: error) else { throw error }
-          tables.forget()
-          try connection.execute("ROLLBACK TO push")
-          try connection.execute("RELEASE push")
-          return .failure(refusal)
-        }
+      let end = ContinuousClock.now + .milliseconds(limits.groupMillisecondsMax)
+      var outcomes: [Result<Appended, any Error>] = []
+      for pending in group where outcomes.isEmpty || ContinuousClock.now < end {
+        outcomes.append(try write(pending, append, tables, connection))
       }
       due = clock.dueToKeep()
       if let due { try GivenTimes.keep(due, on: connection) }
@@ -122,6 +116,32 @@ final class GroupCommit: Sendable {
       try? connection.execute("ROLLBACK")
       if due != nil { clock.didNotKeep() }
       throw error
+    }
+  }
+
+  /// One push within the group's transaction.
+  private func write(
+    _ pending: Pending, _ append: LogAppend<SQLiteZoneTables>, _ tables: SQLiteZoneTables,
+    _ connection: SQLiteConnection
+  ) throws -> Result<Appended, any Error> {
+    try connection.execute("SAVEPOINT push")
+    do {
+      let start = ContinuousClock.now
+      let appended = try append.append(pending.push, to: pending.zone)
+      try connection.execute("RELEASE push")
+      if let part = pending.push.part {
+        // So long all others wait.
+        let time = (ContinuousClock.now - start) / .milliseconds(1)
+        logger.info(
+          "published", metadata: ["parts": "\(part.parts)", "milliseconds": "\(Int(time))"])
+      }
+      return .success(appended)
+    } catch {
+      guard let refusal = ServerError(refusal: error) else { throw error }
+      tables.forget()
+      try connection.execute("ROLLBACK TO push")
+      try connection.execute("RELEASE push")
+      return .failure(refusal)
     }
   }
 }

@@ -231,7 +231,7 @@ extension DatabaseCheck {
         """)
       { noteRow(table, nil, row) }
     }
-    for table in ["identity", "claim", "tombstone", "replica", "sighting"]
+    for table in ["identity", "claim", "tombstone", "replica", "sighting", "zone_property"]
     where there.contains([.text(table)]) {
       for row in try connection.rows(
         """

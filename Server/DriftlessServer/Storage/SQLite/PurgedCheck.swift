@@ -67,8 +67,18 @@ extension DatabaseCheck {
     for file in row.snapshot.files {
       let bytes = try PurgedLog.bytes(of: file.name, of: zone, on: connection)
       if bytes.map({ Snapshot.name(of: $0) }) != file.name {
-        found("its file \(file.name) is not as it was written, or gone")
+        return found("its file \(file.name) is not as it was written, or gone")
       }
+    }
+    let kept = PurgedLog.kept(row, of: zone) { [connection] name in
+      try PurgedLog.bytes(of: name, of: zone, on: connection)
+    }
+    let values = try PurgeCheck.values(of: kept.snapshot, kept.bytes)
+    let unnoted = try LargeValues.unnoted(values, bySnapshotOf: zone.id, on: connection)
+    if let first = unnoted.first {
+      found(
+        "it names the large value \(first.name) and \(unnoted.count - 1) more that are not kept for it"
+      )
     }
   }
 }

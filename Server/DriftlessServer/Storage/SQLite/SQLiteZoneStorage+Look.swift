@@ -67,7 +67,10 @@ extension SQLiteZoneStorage {
     return StorageLook(
       zones: looks, zoneCount: Int(try connection.integer("SELECT count(*) FROM zone") ?? 0),
       hasMore: zones.count > count,
-      stagedBytes: Int64(try StagedParts.bytes(of: nil, on: connection)))
+      stagedBytes: Int64(try StagedParts.bytes(of: nil, on: connection)),
+      valueBytes: try LargeValues.bytes(of: nil, on: connection),
+      unnamedValueBytes: try LargeValues.bytes(of: nil, isUnnamed: true, on: connection),
+      lostValues: try LargeValues.lostCount(of: nil, on: connection))
   }
 
   package func replicas(of zone: ZoneRecord, countMax: Int) async throws -> [ReplicaReport]? {
@@ -111,7 +114,7 @@ extension SQLiteConnection {
             WHERE log.replica = replica.id AND log.number = replica.last_push),
           (SELECT max(received_ms) FROM purged
             WHERE purged.replica = replica.id AND purged.number = replica.last_push)),
-        sighting.seen_ms, sighting.token, token_note.name
+        sighting.seen_ms, sighting.token, token_note.name, sighting.name
       FROM (SELECT * FROM sighting WHERE zone = ?1 ORDER BY cursor, replica LIMIT ?2) AS sighting
       LEFT JOIN replica ON replica.uuid = sighting.replica AND replica.zone = ?1
       LEFT JOIN token_note ON token_note.id = sighting.token
@@ -129,7 +132,8 @@ extension SQLiteConnection {
           head: zone.head, pushes: UInt64(clamping: statement.int64(2)),
           lastPushMilliseconds: statement.isNull(3) ? nil : statement.int64(3),
           lastSeenMilliseconds: statement.int64(4), token: statement.string(5),
-          tokenName: statement.isNull(6) ? nil : statement.string(6)))
+          tokenName: statement.isNull(6) ? nil : statement.string(6),
+          name: statement.isNull(7) ? nil : statement.string(7)))
     }
     return reports
   }

@@ -27,13 +27,18 @@ import DriftlessSQLite
 /// `claim`       one row a unique key that a living object holds: its hash, the object's number,
 ///               and the constraint.
 /// `key_rule`    constraints of unique keys: a JSON list of the entity and its properties.
-/// `property`    names of properties, so that the index holds small numbers.
+/// `property`    names of properties, so that the index holds small numbers. `zone_property`: one row a name that a zone has, so that
+///               each zone's can be counted.
 /// `clock`       one row: the last time that the server gave. Programs of before know nothing of it, nor of the next ones.
 /// `token_note`  one row a token that has a name or an end.
 /// `sighting`    one row a replica: when it was last seen, its cursor, the ID of its token, and after which
 ///               place it asked then.
 /// `staged`      one row a part of a push whose last one has not come; `staging` one row a replica that has such: when the last
 ///               of them came.
+/// `value`       one row a large value of a zone, or one replica's upload of it: its digest, length, how much of it is here,
+///               the replica (empty once it is whole), the token that it came with, and until when it stays though nothing
+///               names it. `value_piece`: its bytes. `value_use`: which entries of the log name it, and 0 for the snapshot that stands for
+///               those that were purged. `value_lost`: values that are named and not there (`LargeValues`).
 /// `audit`       one row a line of the record of who did what (`AuditLog`).
 /// `operator_token`  one row an operator's token: SHA-256 of the secret, its name, when it ends, when revoked.
 /// `enrolment_code`  one row a code for one use: SHA-256 of its text, what its token is to be, when it ends, and which token was made.
@@ -113,7 +118,8 @@ enum ServerSchema {
   /// Those that a file of this version may not have yet.
   static let laterTables = [
     "clock", "token_note", "sighting", "operator_token", "staged", "staging", "audit",
-    "enrolment_code", "purge", "purge_file", "purged",
+    "enrolment_code", "purge", "purge_file", "purged", "value", "value_piece", "value_use",
+    "value_lost", "zone_property",
   ]
 
   /// Tables that a database does not have, as far as it may not be without them.
@@ -195,7 +201,7 @@ enum ServerSchema {
       for statement in [
         GivenTimes.statement, TokenNotes.statement, Sightings.statement, OperatorTokens.statement,
         StagedParts.statement, AuditLog.statement, EnrolmentCodes.statement,
-        PurgedLog.statement,
+        PurgedLog.statement, LargeValues.statement, PropertyNames.statement,
         "DROP INDEX IF EXISTS log_replica", logIndex,
       ] {
         try connection.execute(statement)

@@ -15,12 +15,13 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package let metrics: ServerMetrics
   let writer: Database
   private let readers: [Database]
-  private let commits: GroupCommit
+  let commits: GroupCommit
   let clock: ServerClock
   private let news: ZoneNews
   private let turn = Turn()
   let snapshots: ZoneSnapshots
   let sizes = LogSizes()
+  let seenValues = SeenValues()
   /// Nil where nobody serves.
   private let folding = Mutex<ZoneFolding?>(nil)
   let logger: Logger
@@ -173,7 +174,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func page(of zone: ZoneRecord, _ request: PageRequest) async throws -> LogPage {
     try await reader.perform { [entryCheck] connection in
-      let page = try connection.page(of: zone, request)
+      var page = try connection.page(of: zone, request)
+      page.lostValues = try LargeValues.lostMark(of: zone.id, on: connection)
       entryCheck.look(at: page, of: zone, after: request.after)
       return page
     }
@@ -208,11 +210,11 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func noteSeen(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String
+    token: String, name: ReplicaName?
   ) async {
     let due = sightings.note(
       replica, in: zone, generation: generation, at: place, given: given, token: token,
-      milliseconds: clock.now())
+      name: name, milliseconds: clock.now())
     guard let due else { return }
     writer.later(seconds: due) { [weak self] in self?.writeSightings() }
   }

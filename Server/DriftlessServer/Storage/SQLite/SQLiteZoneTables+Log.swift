@@ -50,14 +50,15 @@ extension SQLiteZoneTables {
     statement.bind(replica.id, at: 1)
     statement.bind(LogPosition.of(zone: replica.zone, number: sequence), at: 2)
     statement.bind(Int64(LogBounds.ownFramesMax), at: 3)
-    var own = OwnFrames()
+    var own: [OwnFrames.Frame] = []
     while try statement.step() {
-      own.add(
-        sequence: LogPosition.number(statement.int64(0)),
-        firstObject: UInt64(clamping: statement.int64(1)),
-        count: UInt64(clamping: statement.int64(2)))
+      own.append(
+        OwnFrames.Frame(
+          sequence: LogPosition.number(statement.int64(0)),
+          firstObject: UInt64(clamping: statement.int64(1)),
+          count: UInt64(clamping: statement.int64(2))))
     }
-    return own
+    return OwnFrames(own)
   }
 
   func firstObject(of sequence: UInt64, zone: Int64) throws -> UInt64? {

@@ -34,8 +34,8 @@ final class SQLiteZoneTables: ZoneTables {
 
   // MARK: - Objects
 
-  func property(_ name: String, zone: Int64) throws -> UInt64 {
-    try properties.id(of: name, in: connection)
+  func property(_ name: String, zone: Int64, most: Int) throws -> UInt64 {
+    try properties.id(of: name, zone: zone, most: most, in: connection)
   }
 
   func object(_ number: UInt64, zone: Int64) throws -> ObjectState {

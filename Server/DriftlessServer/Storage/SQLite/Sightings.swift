@@ -1,9 +1,10 @@
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 import Logging
 import Synchronization
 
-/// Owns the table `sighting`: when a replica was last seen, how far it had come, and by which token; and after which place it
+/// Owns the table `sighting`: when a replica was last seen, how far it had come, by which token, and the name that it told; and after which place it
 /// asked last: whether it has what it was given then, nobody knows who takes something away because of it.
 ///
 /// What is seen is kept in memory and written a minute after the first of it, and when the server ends: a request costs no
@@ -12,14 +13,16 @@ final class Sightings: Sendable {
   static let statement = """
     CREATE TABLE IF NOT EXISTS sighting(
       zone INTEGER NOT NULL, replica BLOB NOT NULL, cursor INTEGER NOT NULL, token TEXT NOT NULL,
-      seen_ms INTEGER NOT NULL, asked INTEGER, PRIMARY KEY(zone, replica)) WITHOUT ROWID
+      seen_ms INTEGER NOT NULL, asked INTEGER, name TEXT, PRIMARY KEY(zone, replica)) WITHOUT ROWID
     """
 
   /// Gives the table of a program of before what it lacks.
   static func bringUpToDate(_ connection: SQLiteConnection) throws {
-    let has = "SELECT count(*) FROM pragma_table_info('sighting') WHERE name = 'asked'"
-    guard try connection.integer(has) == 0 else { return }
-    try connection.execute("ALTER TABLE sighting ADD COLUMN asked INTEGER")
+    for (column, type) in [("asked", "INTEGER"), ("name", "TEXT")] {
+      let has = "SELECT count(*) FROM pragma_table_info('sighting') WHERE name = '\(column)'"
+      guard try connection.integer(has) == 0 else { continue }
+      try connection.execute("ALTER TABLE sighting ADD COLUMN \(column) \(type)")
+    }
   }
 
   struct Place: Hashable, Sendable {
@@ -33,6 +36,8 @@ final class Sightings: Sendable {
     /// After which place it asked.
     let asked: UInt64
     let token: String
+    /// Nil where none was told.
+    let name: String?
     let milliseconds: Int64
   }
 
@@ -58,7 +63,7 @@ final class Sightings: Sendable {
   /// - Returns: in how many seconds who is told so is to write what was seen; nil for not at all.
   func note(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, milliseconds: Int64
+    token: String, name: ReplicaName? = nil, milliseconds: Int64
   ) -> Double? {
     state.withLock { state in
       let after = place
@@ -74,7 +79,7 @@ final class Sightings: Sendable {
       }
       if state.seen[place] != nil || !isFull {
         state.seen[place] = Sighting(
-          generation: generation, cursor: cursor, asked: after, token: token,
+          generation: generation, cursor: cursor, asked: after, token: token, name: name?.text,
           milliseconds: milliseconds)
       }
       if isFull { return 0 }
@@ -112,14 +117,14 @@ final class Sightings: Sendable {
       guard case .blob(let current)? = generation else { continue }
       let statement = try connection.prepare(
         """
-        INSERT OR REPLACE INTO sighting(zone, replica, cursor, token, seen_ms, asked)
-        VALUES(?1, ?2, ?3, ?4, ?5, ?6)
+        INSERT OR REPLACE INTO sighting(zone, replica, cursor, token, seen_ms, asked, name)
+        VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
         """)
       for (place, sighting) in sightings where sighting.generation.bytes == current {
         statement.bind([
           .integer(zone), .blob(place.replica.bytes), .integer(Int64(clamping: sighting.cursor)),
           .text(sighting.token), .integer(sighting.milliseconds),
-          .integer(Int64(clamping: sighting.asked)),
+          .integer(Int64(clamping: sighting.asked)), sighting.name.map { .text($0) } ?? .null,
         ])
         try statement.run()
       }

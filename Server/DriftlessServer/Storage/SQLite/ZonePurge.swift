@@ -26,6 +26,7 @@ extension Administration {
   /// Entries and bytes of one transaction: so long pushes wait.
   private static let stripEntriesMax: Int64 = 250
   private static let stripBytesMax: Int64 = 4 << 20
+  private static let stripValuesMax: Int64 = 2_000
   /// SQLite looks every 100 ms at the latest whether a database that it waits for is free.
   private static let stripPauseSeconds = 0.11
 
@@ -52,11 +53,11 @@ extension Administration {
     let floor = try PurgeFloor(of: zone, options, at: now, on: connection)
     let former = try PurgedLog.floor(of: zone, on: connection)
     guard floor.sequence > former else {
-      if !options.isDryRun, try PurgedLog.isUnfinished(zone, on: connection) {
+      if !options.isDryRun, try isUnfinished(zone) {
         try ZoneSnapshots(folder).withLock(of: zone) {
           isThere(zone)
         } body: {
-          try strip(zone)
+          try strip(zone, at: now)
         }
       }
       return try report(zone, former, former: former, floor, nil, options)
@@ -76,12 +77,21 @@ extension Administration {
       for file in snapshot.files {
         try keep(bytes(file), file, of: zone)
       }
-      let set = try setFloor(floor, snapshot, of: zone, former: former, options, at: now)
+      let values = try PurgeCheck.values(of: snapshot, bytes)
+      let set = try setFloor(
+        floor, snapshot, naming: values, of: zone, former: former, options, at: now)
       let report = try self.report(zone, set.sequence, former: former, set, snapshot, options)
       try snapshots.discardFolded(of: zone)
-      try strip(zone)
+      try strip(zone, at: now)
       return report
     }
+  }
+
+  /// Whether a purge was killed that has something to take away yet.
+  private func isUnfinished(_ zone: ZoneRecord) throws -> Bool {
+    let floor = try PurgedLog.floor(of: zone, on: connection)
+    return try PurgedLog.isUnfinished(zone, on: connection)
+      || LargeValues.areUsed(through: floor, zone: zone.id, on: connection)
   }
 
   /// What stands for the purged entries of a zone's log.
@@ -129,9 +139,11 @@ extension Administration {
   }
 
   /// What may have become otherwise is looked at once more in the transaction that sets the floor. Ages have not.
+  ///
+  /// - Parameter values: the large values that the snapshot names, which stay for as long as it stands.
   private func setFloor(
-    _ planned: PurgeFloor, _ snapshot: Snapshot, of zone: ZoneRecord, former: UInt64,
-    _ options: PurgeOptions, at now: Int64
+    _ planned: PurgeFloor, _ snapshot: Snapshot, naming values: [LargeValue], of zone: ZoneRecord,
+    former: UInt64, _ options: PurgeOptions, at now: Int64
   ) throws -> PurgeFloor {
     try write {
       let current = try connection.current(zone)
@@ -166,17 +178,18 @@ extension Administration {
       var kept = snapshot
       kept.former = []
       try PurgedLog.setFloor(floor.sequence, kept, of: current, at: now, on: connection)
+      try LargeValues.use(values, bySnapshotOf: current.id, at: now, on: connection)
       try note(.zonePurged, zone: current.name, nil, "up to \(floor.sequence)")
       return floor
     }
   }
 
-  /// What is below the floor goes, some of it a transaction, and files of an earlier snapshot. Who calls has the lock of folds:
+  /// What is below the floor goes, some of it a transaction, what it named, and files of an earlier snapshot. Who calls has the lock of folds:
   /// files that a purge has written are unnamed until it sets its floor.
   ///
   /// Between two transactions it waits for longer than SQLite lets pass until it looks again whether a database is free, so that each
   /// push that waits has its turn.
-  private func strip(_ zone: ZoneRecord) throws {
+  private func strip(_ zone: ZoneRecord, at now: Int64) throws {
     func step(_ body: () throws -> Bool) throws -> Bool {
       try write {
         guard let current = try? connection.current(zone), current.generation == zone.generation
@@ -187,6 +200,13 @@ extension Administration {
     while try step({
       try PurgedLog.strip(
         zone, entriesMax: Self.stripEntriesMax, bytesMax: Self.stripBytesMax, on: connection)
+    }) {
+      Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
+    }
+    let floor = try PurgedLog.floor(of: zone, on: connection)
+    while try step({
+      try LargeValues.forgetUses(
+        through: floor, zone: zone.id, countMax: Self.stripValuesMax, at: now, on: connection)
     }) {
       Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
     }

@@ -30,11 +30,13 @@ extension SQLiteConnection {
       .integer(Int64(clamping: zone.head)), .blob(zone.chain.bytes), .text(intent.rawValue),
       .blob(next.chain.bytes), .blob(next.replacements.bytes), .integer(zone.id))
     try empty(zone)
+    try LargeValues.letGo(of: zone.id, at: Administration.hostMilliseconds, on: self)
   }
 
   /// Deletes a zone with its log and its tokens.
   func delete(_ zone: ZoneRecord) throws {
     try empty(zone)
+    try LargeValues.drop(of: zone.id, on: self)
     try run("DELETE FROM token WHERE zone = ?", .integer(zone.id))
     try EnrolmentCodes.drop(of: zone.id, on: self)
     try TokenNotes.forgetOthers(on: self)
@@ -53,7 +55,7 @@ extension SQLiteConnection {
     // Each replica takes another ID for the new log: those of the old one would fill the zone in time.
     for table in [
       "identity", "claim", "tombstone", "replica", "sighting", "staged", "staging", "purge",
-      "purge_file",
+      "purge_file", "zone_property",
     ] {
       try run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
     }

@@ -82,7 +82,7 @@ extension ManagedObjectContext {
   /// Reads the rows of those objects that are faults.
   func readFaults(_ objects: [ManagedObject]) throws {
     if let parent {
-      let faults = objects.filter(\.isFault)
+      let faults = objects.filter(\.lacksValues)
       var isThere: [Bool] = []
       try ask(parent) { parent in
         // Held until their values are taken.
@@ -91,11 +91,13 @@ extension ManagedObjectContext {
         for object in faults { isThere.append(try takeValuesBeneath(object)) }
         withExtendedLifetime(above) {}
       }
-      for (object, isThere) in zip(faults, isThere) where object.isFault { end(object, isThere) }
+      for (object, isThere) in zip(faults, isThere) where object.lacksValues {
+        end(object, isThere)
+      }
       return
     }
     var keys: [Int: (shape: ObjectShape, keys: [Int64])] = [:]
-    for object in objects where object.isFault && object.key > 0 {
+    for object in objects where object.lacksValues && object.key > 0 {
       keys[object.shape.hierarchy, default: (object.shape, [])].keys.append(object.key)
     }
     for group in keys.values { try readRows(of: group.keys.sorted(), group.shape) }

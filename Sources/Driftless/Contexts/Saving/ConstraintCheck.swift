@@ -87,7 +87,7 @@ struct ConstraintCheck {
   private static func hasLeft(
     _ owner: ManagedObject, _ columns: UniqueColumns, _ stored: [PropertyValue]
   ) -> Bool {
-    guard owner.isUpdated, !owner.isFault else { return false }
+    guard owner.isUpdated, !owner.lacksValues else { return false }
     let changed = owner.changedSlots
     return columns.slots.contains(where: changed.contains) && values(of: owner, columns) != stored
   }

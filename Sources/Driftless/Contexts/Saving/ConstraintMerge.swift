@@ -23,7 +23,7 @@ struct ConstraintMerge {
     if let stored {
       if stored.isDeleted { return [] }
       // What the store has now, which this context may not have seen.
-      if stored.isFault {
+      if stored.lacksValues {
         try context.read(stored)
       } else {
         _ = try context.takeValuesBeneath(stored)

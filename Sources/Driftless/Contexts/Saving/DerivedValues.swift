@@ -16,7 +16,7 @@ struct DerivedValues {
     for (key, values) in rows {
       // Another object may have the key here still: its slots are others.
       guard let object = graph.registered(key, in: plan.index),
-        object.shape.number == key.entity, !object.isFault
+        object.shape.number == key.entity, !object.lacksValues
       else { continue }
       let own =
         slots[key.entity]

@@ -34,7 +34,8 @@ extension ManagedObjectContext {
     processPendingChanges()
     try throwAccessorError()
     guard hasChanges else { return forgetUnchanged() }
-    let plans = try plans()
+    if parent == nil { try requireStores() }
+    let plans = parent == nil ? try plans() : stores.plans
     defer { doPostponed() }
     saving.begin()
     defer { saving.end() }
@@ -90,7 +91,7 @@ extension ManagedObjectContext {
   /// - Throws: what kept the fault from being read.
   public func detectConflicts(for object: ManagedObject) throws {
     guard object.isIn(self), !object.isInserted else { return }
-    if object.isFault { try read(object) }
+    if object.lacksValues { try read(object) }
     graph.ledger.watch(object)
   }
 

@@ -97,7 +97,7 @@ extension SaveWriter {
       return try remove(object, expectedVersion: nil, transaction)
     }
     // The policy refreshed it, and gave up what this context changed.
-    if object.isFault {
+    if object.lacksValues {
       return resolutions.append(
         .init(object: object, values: row?.values, version: row?.version ?? 0, isTheirs: true))
     }

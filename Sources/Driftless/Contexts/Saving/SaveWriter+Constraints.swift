@@ -77,7 +77,7 @@ extension SaveWriter {
   /// Makes an object's changes changes of the row that others wrote, as far as they stand.
   private func rebase(_ object: ManagedObject, on row: ReadTransaction.Row) {
     // The policy refreshed it, and gave up what this context changed: its values are read anew.
-    if object.isFault { return }
+    if object.lacksValues { return }
     let decision = decided[object.objectID] ?? .error
     switch (decision, object.isDeleted) {
     case (.error, _): return

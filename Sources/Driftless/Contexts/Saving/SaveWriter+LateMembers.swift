@@ -91,7 +91,7 @@ extension SaveWriter {
   }
 
   /// An object lost what it referred to.
-  private mutating func noteFreed(
+  mutating func noteFreed(
     _ key: ObjectKey, _ relation: Relation, _ transaction: WriteTransaction
   ) throws {
     guard let row = try transaction.ownRow(key) else { return }
@@ -101,7 +101,7 @@ extension SaveWriter {
         message: "is required, and what it refers to is deleted")
       try ValidationFailure.check([ValidationFailure.Item(objectID: id, error: error)])
     }
-    guard let object = context.graph.registered(key, in: plan.index), !object.isFault else {
+    guard let object = context.graph.registered(key, in: plan.index), !object.lacksValues else {
       return freed.append(key)
     }
     forgetWritten(object)

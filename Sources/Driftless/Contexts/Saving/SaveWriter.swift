@@ -91,6 +91,7 @@ struct SaveWriter {
       }
     }
     try resolveDeletes(transaction)
+    try cutUnansweredReferences(transaction)
     formerHolders = transaction.formerHolders + freed
     if !formerHolders.isEmpty {
       let known = Set((updated + deleted).map(\.objectKey))

@@ -21,6 +21,7 @@ extension QueryCompilation {
     while true {
       guard let step = takeProperty(&rest, of: root.entity) else {
         if rest.isEmpty || Array(rest) == ["objectID"] { return .object(root) }
+        if EntityName.isPath(rest) { return .attribute(column: entityName(of: root), .string) }
         throw unknown(rest, of: root.entity, in: path)
       }
       let slot = root.entity.layout.slots[step]
@@ -35,10 +36,13 @@ extension QueryCompilation {
       let column = SQLFragment.column(root.alias, name)
       switch slot.kind {
       case .attribute(_, let type):
-        guard rest.isEmpty else { throw unknown(rest, of: root.entity, in: path) }
         let isOutside = schema.holdsExternalData(step, of: root.entity)
-        return .attribute(
-          column: isOutside ? .call(ExternalData.readFunction, column) : column, type)
+        let value = isOutside ? .call(ExternalData.readFunction, column) : column
+        if rest.isEmpty { return .attribute(column: value, type) }
+        guard Array(rest) == ["length"], let length = Self.length(of: value, type) else {
+          throw unknown(rest, of: root.entity, in: path)
+        }
+        return .attribute(column: length, .integer64)
       case .toOne(let relationship):
         if !joiningLast, rest.isEmpty || Array(rest) == ["objectID"] {
           return .toOne(column: column, relationship)
@@ -47,6 +51,25 @@ extension QueryCompilation {
       case .toMany: break
       }
     }
+  }
+
+  /// The one property that a value has: nil where it has none.
+  private static func length(of value: SQLFragment, _ type: AttributeType) -> SQLFragment? {
+    switch type {
+    case .string: .call(SQLFunction.length, value)
+    case .binaryData: .call("length", value)
+    default: nil
+    }
+  }
+
+  /// What entity the row is of, by its name.
+  private func entityName(of root: SQLRoot) -> SQLFragment {
+    var name: SQLFragment = "(CASE " + .column(root.alias, "Z_ENT")
+    for entity in root.entity.selfAndDescendants {
+      let number = SQLFragment.integer(Int64(schema.entityNumber(of: entity)))
+      name = name + " WHEN " + number + " THEN " + .value(.text(entity.name))
+    }
+    return name + " END)"
   }
 
   /// The slot of the first property of the path; a composite's leaf has a name of several steps.

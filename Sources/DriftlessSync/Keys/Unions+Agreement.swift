@@ -1,7 +1,34 @@
 import Driftless
 
-/// In which order objects become one.
+/// Two replicas made the same objects: an import of one file twice.
 extension Unions {
+  /// Whether an object of the zone has all that was set of the one that becomes one with it: then nobody loses anything, and
+  /// there is nothing to tell.
+  ///
+  /// - Parameters:
+  ///   - values: those of the object that goes, with references to itself led to the one that stays.
+  ///   - sets: what it holds.
+  func hasAll(
+    _ stayed: ObjectKey, _ entity: SyncSchema.Entity, of lost: ObjectKey, _ object: PendingObject,
+    _ values: [PropertyValue],
+    _ sets: [(SyncSchema.Property, RelationshipDescription, [ObjectKey])]
+  ) throws -> Bool {
+    let current = try applier.currentValues(of: stayed)
+    for property in entity.properties where !property.isCollective {
+      let slot = property.slot
+      guard object.transaction(of: slot) != nil,
+        object.whole != .insert || isNamed(values[slot], entity, slot)
+      else { continue }
+      guard try values[slot] == applier.known(property, of: stayed, current[slot]) else {
+        return false
+      }
+    }
+    return try sets.allSatisfy { _, relationship, elements in
+      let had = Set(try transaction.toManyKeys(of: stayed, relationship))
+      return Self.elements(elements, replacing: lost, by: stayed).allSatisfy(had.contains)
+    }
+  }
+
   /// What others refer to goes first: of two parents that are one, the children are compared when they have one parent.
   func inOrder<Pair>(_ pairs: [Pair], lost: (Pair) -> ObjectKey) throws -> [Pair] {
     var waiting: [ObjectKey: Int] = [:]

@@ -1,0 +1,90 @@
+import Synchronization
+
+/// Bytes that requests hold in memory at one time, where none may hold much for long: of all, of each zone and of each token. None of
+/// these gets all of it: who asks for much leaves room for others.
+package final class MemoryBudget: Sendable {
+  /// For whom it is held.
+  package struct Holder: Sendable, Hashable {
+    let zone: String
+    let token: String
+
+    package init(zone: String, token: String) {
+      self.zone = zone
+      self.token = token
+    }
+  }
+
+  fileprivate struct State {
+    var all = 0
+    var ofZone: [String: Int] = [:]
+    var ofToken: [String: Int] = [:]
+  }
+
+  private let state = Mutex(State())
+  private let most: @Sendable () -> Int
+  private let what: String
+
+  /// - Parameters:
+  ///   - what: what is too much where it is refused, in the plural.
+  ///   - most: asked anew each time.
+  package init(_ what: String, most: @autoclosure @escaping @Sendable () -> Int) {
+    self.what = what
+    self.most = most
+  }
+
+  /// Bytes that are held by all.
+  package var held: Int { state.withLock { $0.all } }
+
+  /// Has bytes counted as held until the charge goes. A zone may hold half of all, a token three eighths; who holds nothing yet
+  /// gets in where all together leave room, and one alone always: it could never be served else.
+  ///
+  /// - Throws: `ServerError` (`.busy`).
+  package func reserve(_ bytes: Int, for holder: Holder) throws -> Charge {
+    let most = most()
+    let isRoom = state.withLock { state in
+      func fits(_ held: Int, _ bound: Int) -> Bool { held == 0 || held + bytes <= bound }
+      guard fits(state.all, most), fits(state.ofZone[holder.zone] ?? 0, most / 2),
+        fits(state.ofToken[holder.token] ?? 0, most / 8 * 3)
+      else { return false }
+      state.add(bytes, holder)
+      return true
+    }
+    guard isRoom else { throw ServerError.busy("too many \(what) are in memory at one time") }
+    return Charge(bytes, self, holder)
+  }
+
+  /// What is held; it goes with its last reference, if not before.
+  package final class Charge: Sendable {
+    private let bytes: Mutex<Int>
+    private let budget: MemoryBudget
+    private let holder: Holder
+
+    fileprivate init(_ bytes: Int, _ budget: MemoryBudget, _ holder: Holder) {
+      self.bytes = Mutex(bytes)
+      self.budget = budget
+      self.holder = holder
+    }
+
+    deinit { shrink(to: 0) }
+
+    /// Holds no more than so many bytes from now on.
+    package func shrink(to count: Int) {
+      let freed = bytes.withLock { bytes in
+        let freed = max(0, bytes - count)
+        bytes -= freed
+        return freed
+      }
+      if freed > 0 { budget.state.withLock { $0.add(-freed, holder) } }
+    }
+  }
+}
+
+extension MemoryBudget.State {
+  fileprivate mutating func add(_ bytes: Int, _ holder: MemoryBudget.Holder) {
+    all += bytes
+    ofZone[holder.zone, default: 0] += bytes
+    ofToken[holder.token, default: 0] += bytes
+    if ofZone[holder.zone] == 0 { ofZone[holder.zone] = nil }
+    if ofToken[holder.token] == 0 { ofToken[holder.token] = nil }
+  }
+}

@@ -1,0 +1,234 @@
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// Owns the tables `value`, `value_piece`, `value_use` and `value_lost`: large values of zones, and what is there of those that
+/// come. What names them is in `LargeValues+Uses.swift`.
+///
+/// A replica's pieces are its own until the value is whole and is what its digest says; then it is the zone's, once. One that no
+/// entry names stays until its lease ends.
+enum LargeValues {
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS value(
+      id INTEGER PRIMARY KEY, zone INTEGER NOT NULL, digest BLOB NOT NULL, replica BLOB NOT NULL,
+      token TEXT NOT NULL, length INTEGER NOT NULL, held INTEGER NOT NULL,
+      lease_ms INTEGER NOT NULL, UNIQUE(zone, digest, replica));
+    CREATE INDEX IF NOT EXISTS value_lease ON value(lease_ms);
+    CREATE TABLE IF NOT EXISTS value_piece(
+      value INTEGER NOT NULL, first INTEGER NOT NULL, bytes BLOB NOT NULL,
+      PRIMARY KEY(value, first));
+    \(useStatement)
+    """
+
+  /// In place of a replica: the value is whole, and the zone's.
+  static let whole = SQLiteValue.blob(Data())
+  /// In place of a token: a log named the value, so nobody's room bounds it.
+  private static let nobody = ""
+  private static let isUnnamed = """
+    NOT EXISTS (SELECT 1 FROM value_use
+      WHERE value_use.zone = value.zone AND value_use.digest = value.digest)
+    """
+  /// So many values that nobody wants any more go in one transaction.
+  private static let collectedMax = 16
+
+  // MARK: - What comes
+
+  /// What is here of a value, one replica's upload or the whole; nil when nothing is.
+  static func row(
+    of value: LargeValue, zone: Int64, replica: SQLiteValue, on connection: SQLiteConnection
+  ) throws -> (id: Int64, held: Int)? {
+    let statement = try connection.prepare(
+      "SELECT id, held, length FROM value WHERE zone = ? AND digest = ? AND replica = ?")
+    defer { statement.reset() }
+    statement.bind([.integer(zone), .blob(value.digest), replica])
+    guard try statement.step() else { return nil }
+    guard statement.int64(2) == Int64(clamping: value.length) else {
+      throw ProtocolError.malformed("The value \(value.name) has another length than it says")
+    }
+    return (statement.int64(0), Int(clamping: statement.int64(1)))
+  }
+
+  static func begin(
+    _ value: LargeValue, zone: Int64, replica: UUID, token: String,
+    on connection: SQLiteConnection
+  ) throws -> Int64 {
+    try connection.run(
+      """
+      INSERT INTO value(zone, digest, replica, token, length, held, lease_ms)
+      VALUES(?, ?, ?, ?, ?, 0, 0)
+      """, .integer(zone), .blob(value.digest), .blob(replica.bytes), .text(token),
+      .integer(Int64(clamping: value.length)))
+    return connection.lastInsertRowID
+  }
+
+  static func renewLease(
+    of id: Int64, until milliseconds: Int64, on connection: SQLiteConnection
+  ) throws {
+    try connection.run(
+      "UPDATE value SET lease_ms = max(lease_ms, ?) WHERE id = ?", .integer(milliseconds),
+      .integer(id))
+  }
+
+  static func add(
+    _ bytes: Data, at first: Int, of id: Int64, on connection: SQLiteConnection
+  ) throws {
+    try connection.run(
+      "INSERT INTO value_piece VALUES(?, ?, ?)", .integer(id), .integer(Int64(first)),
+      .blob(bytes))
+    try connection.run(
+      "UPDATE value SET held = ? WHERE id = ?", .integer(Int64(first + bytes.count)), .integer(id))
+  }
+
+  /// A replica's upload was looked at: it becomes the zone's value, or goes.
+  static func finish(
+    _ id: Int64, of value: LargeValue, zone: Int64, isGood: Bool, on connection: SQLiteConnection
+  ) throws {
+    guard isGood, try row(of: value, zone: zone, replica: whole, on: connection) == nil else {
+      return try remove(id, on: connection)
+    }
+    try connection.run("UPDATE value SET replica = x'' WHERE id = ?", .integer(id))
+    // It may come in place of one that was lost, and that the log has named for long.
+    guard try isNamed(value.digest, zone: zone, on: connection) else { return }
+    try keepNamed(value, zone: zone, on: connection)
+    try forgetLost(value.digest, zone: zone, on: connection)
+  }
+
+  /// A whole value is not what its digest says: it goes, and the zone lacks it until a replica sends it again.
+  static func lose(
+    _ id: Int64, of value: LargeValue, zone: Int64, on connection: SQLiteConnection
+  ) throws {
+    try remove(id, on: connection)
+    guard try isNamed(value.digest, zone: zone, on: connection) else { return }
+    try noteLost(value, zone: zone, on: connection)
+  }
+
+  /// What a log names stays, whatever its lease was, and takes nobody's room.
+  static func keepNamed(
+    _ value: LargeValue, zone: Int64, on connection: SQLiteConnection
+  ) throws {
+    try connection.run(
+      "UPDATE value SET lease_ms = ?, token = ? WHERE zone = ? AND digest = ? AND replica = x''",
+      .integer(.max), .text(nobody), .integer(zone), .blob(value.digest))
+  }
+
+  static func remove(_ id: Int64, on connection: SQLiteConnection) throws {
+    try connection.run("DELETE FROM value_piece WHERE value = ?", .integer(id))
+    try connection.run("DELETE FROM value WHERE id = ?", .integer(id))
+  }
+
+  /// Bytes that are waited for, or wait to be named, in a zone; nil: of any token.
+  static func unnamedBytes(
+    of zone: Int64, token: String?, on connection: SQLiteConnection
+  ) throws -> Int {
+    let bytes = try connection.scalar(
+      """
+      SELECT coalesce(sum(length), 0) FROM value
+      WHERE zone = ?1 AND (?2 IS NULL OR token = ?2) AND token <> ''
+      """, .integer(zone), token.map { .text($0) } ?? .null)
+    guard case .integer(let bytes)? = bytes else { return 0 }
+    return Int(clamping: bytes)
+  }
+
+  // MARK: - What is there
+
+  static func missing(
+    _ values: [LargeValue], zone: Int64, on connection: SQLiteConnection
+  ) throws -> [LargeValue] {
+    try values.filter {
+      try row(of: $0, zone: zone, replica: whole, on: connection) == nil
+    }
+  }
+
+  /// Some bytes of a whole value, up to the end of a piece; nil when the zone does not have it.
+  static func piece(
+    of digest: Data, zone: Int64, first: Int, count: Int, on connection: SQLiteConnection
+  ) throws -> Data? {
+    let size = LargeValue.pieceBytesMax
+    let statement = try connection.prepare(
+      """
+      SELECT substr(value_piece.bytes, ?, ?) FROM value
+      LEFT JOIN value_piece ON value_piece.value = value.id AND value_piece.first = ?
+      WHERE zone = ? AND digest = ? AND replica = x''
+      """)
+    defer { statement.reset() }
+    statement.bind([
+      .integer(Int64(first % size) + 1), .integer(Int64(min(count, size))),
+      .integer(Int64(first / size * size)), .integer(zone), .blob(digest),
+    ])
+    return try statement.step() ? statement.data(0) : nil
+  }
+
+  /// The bytes of an upload from one piece on; empty at its end.
+  static func piece(
+    of id: Int64, first: Int, on connection: SQLiteConnection
+  ) throws -> Data {
+    let bytes = try connection.scalar(
+      "SELECT bytes FROM value_piece WHERE value = ? AND first = ?", .integer(id),
+      .integer(Int64(first)))
+    guard case .blob(let bytes)? = bytes else { return Data() }
+    return bytes
+  }
+
+  /// Bytes of values: of a zone or of all; all of them, or those that nothing names.
+  static func bytes(
+    of zone: Int64?, isUnnamed: Bool = false, on connection: SQLiteConnection
+  ) throws -> Int64 {
+    let condition = isUnnamed ? Self.isUnnamed : "1"
+    let bytes = try connection.scalar(
+      """
+      SELECT coalesce(sum(held), 0) FROM value WHERE (?1 IS NULL OR zone = ?1) AND \(condition)
+      """, zone.map { .integer($0) } ?? .null)
+    guard case .integer(let bytes)? = bytes else { return 0 }
+    return bytes
+  }
+
+  // MARK: - What goes
+
+  /// Lets go of some values that no entry names and nobody waits for any more, and of uploads that nobody goes on with: of this
+  /// zone first, in a transaction of its own.
+  ///
+  /// - Returns: whether some went.
+  static func collect(
+    at milliseconds: Int64, first zone: Int64, on connection: SQLiteConnection
+  ) throws -> Bool {
+    let statement = try connection.prepare(
+      """
+      SELECT id FROM value WHERE lease_ms < ? AND (replica <> x'' OR \(isUnnamed))
+      ORDER BY zone <> ? LIMIT ?
+      """)
+    statement.bind([.integer(milliseconds), .integer(zone), .integer(Int64(collectedMax))])
+    var gone: [Int64] = []
+    while try statement.step() { gone.append(statement.int64(0)) }
+    statement.reset()
+    guard !gone.isEmpty else { return false }
+    try connection.transaction(.immediate) { for id in gone { try remove(id, on: connection) } }
+    return true
+  }
+
+  static func drop(of zone: Int64, on connection: SQLiteConnection) throws {
+    try forgetUses(of: zone, on: connection)
+    try connection.run(
+      "DELETE FROM value_piece WHERE value IN (SELECT id FROM value WHERE zone = ?)",
+      .integer(zone))
+    try connection.run("DELETE FROM value WHERE zone = ?", .integer(zone))
+  }
+
+  /// Values that are not whole are sent again.
+  static func dropUploads(on connection: SQLiteConnection) throws {
+    try connection.execute(
+      """
+      DELETE FROM value_piece WHERE value IN (SELECT id FROM value WHERE replica <> x'');
+      DELETE FROM value WHERE replica <> x''
+      """)
+  }
+}
+
+extension SQLiteZoneTables {
+  func missing(_ values: [LargeValue], zone: Int64) throws -> [LargeValue] {
+    try LargeValues.missing(values, zone: zone, on: connection)
+  }
+
+  func use(_ values: [LargeValue], zone: Int64, sequence: UInt64) throws {
+    try LargeValues.use(values, zone: zone, sequence: sequence, on: connection)
+  }
+}

@@ -1,0 +1,42 @@
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+extension DatabaseCheck {
+  /// Whether the bytes of each whole value are what its digest says, a piece at a time. That a log names one which is not here is
+  /// no damage: a server that was put back may have got the entry without it.
+  mutating func checkValues() throws {
+    let suggestion =
+      "Nothing: the server lets go of it when it is asked for, and a replica that has it sends it again."
+    let there = try connection.rows("SELECT 1 FROM sqlite_master WHERE name = 'value'")
+    guard !there.isEmpty else { return }
+    let rows = try connection.rows(
+      """
+      SELECT value.id, lower(hex(digest)), length, zone.name, digest FROM value
+      LEFT JOIN zone ON zone.id = value.zone WHERE replica = x''
+      """)
+    for row in rows {
+      guard case .integer(let id) = row[0], case .text(let name) = row[1],
+        case .integer(let length) = row[2], case .blob(let digest) = row[4]
+      else { continue }
+      let place = "value \(name)"
+      guard case .text(let zone) = row[3] else {
+        note("value", nil, place, "its zone is not there", suggestion)
+        continue
+      }
+      guard let value = LargeValue(digest: digest, length: UInt64(clamping: length)) else {
+        note("value", zone, place, "its row is damaged", suggestion)
+        continue
+      }
+      var found = LargeValue.Digest()
+      while found.count < value.length {
+        let piece = try LargeValues.piece(of: id, first: Int(clamping: found.count), on: connection)
+        guard !piece.isEmpty else { break }
+        found.add(piece)
+      }
+      if !found.isOf(value) {
+        note("value", zone, place, "its bytes are not what its digest says", suggestion)
+      }
+    }
+  }
+}

@@ -1,0 +1,97 @@
+/// One-to-one relationships where a merge policy decided: each end is a column of a row of its own, and the policy may have kept
+/// the one and not the other.
+extension SaveWriter {
+  /// A reference, and whose it is.
+  private struct Reference: Hashable {
+    let owner: ObjectKey
+    let end: Int64
+  }
+
+  /// Two objects that refer to each other stay together. A reference that its end does not answer, since it refers to another
+  /// object or to none, or is gone, is cut.
+  mutating func cutUnansweredReferences(_ transaction: WriteTransaction) throws {
+    guard !decided.isEmpty, !plan.store.readsOutside else { return }
+    for shape in plan.shapes {
+      for case let relation? in shape.relations
+      where relation.isOneToOne && relation.description.entity === shape.entity {
+        for reference in try references(by: relation, of: shape, transaction) {
+          if let end = try answer(to: reference, relation, transaction) {
+            show(end, relation.inverseSlot)
+          } else {
+            try cut(reference.owner, relation, transaction)
+          }
+        }
+      }
+    }
+  }
+
+  /// The references of objects that this save wrote, and those to such objects.
+  private func references(
+    by relation: Relation, of shape: ObjectShape, _ transaction: WriteTransaction
+  ) throws -> Set<Reference> {
+    var found: Set<Reference> = []
+    let keys = writtenKeys
+    for key in keys where plan.shape(numbered: key.entity)?.isKind(of: shape.entity) == true {
+      guard let row = try transaction.ownRow(key),
+        case .reference(let end) = row.values[relation.slot]
+      else { continue }
+      found.insert(Reference(owner: key, end: end.key))
+    }
+    let ends = keys.filter {
+      plan.shape(numbered: $0.entity)?.isKind(of: relation.destination) == true
+    }
+    guard !ends.isEmpty, let column = transaction.column(of: relation.description) else {
+      return found
+    }
+    try transaction.forEachReference(to: ends.map(\.key), in: column, of: shape.entity) {
+      found.insert(Reference(owner: $1, end: $0))
+    }
+    return found
+  }
+
+  private var writtenKeys: Set<ObjectKey> {
+    Set(inserted.map { newKey($0.objectKey) })
+      .union((updated + deleted + resolutions.map(\.object)).map(\.objectKey))
+  }
+
+  /// The row that a reference leads to, where that refers to the owner; nil where it does not.
+  private func answer(
+    to reference: Reference, _ relation: Relation, _ transaction: WriteTransaction
+  ) throws -> ReadTransaction.Row? {
+    guard let number = plan.shape(named: relation.destination.rootEntity.name)?.number,
+      let end = try transaction.concreteKey(root: ObjectKey(entity: number, key: reference.end)),
+      let row = try transaction.ownRow(end),
+      case .reference(let answer) = row.values[relation.inverseSlot]
+    else { return nil }
+    return answer.key == reference.owner.key ? row : nil
+  }
+
+  /// An end that this save does not write may have got its reference by another one: the context shows it as the policy decided.
+  private mutating func show(_ row: ReadTransaction.Row, _ slot: Int) {
+    guard let end = context.graph.registered(row.key, in: plan.index), !end.lacksValues,
+      !end.hasChanges, end.values[slot] != row.values[slot],
+      !resolutions.contains(where: { $0.object === end })
+    else { return }
+    resolutions.append(.init(object: end, values: row.values, version: row.version))
+  }
+
+  private mutating func cut(
+    _ owner: ObjectKey, _ relation: Relation, _ transaction: WriteTransaction
+  ) throws {
+    let empty = [PropertyValue](repeating: .null, count: relation.slot + 1)
+    try transaction.update(
+      owner, PropertyMask([relation.slot]), values: empty, expectedVersion: nil)
+    if let new = inserted.first(where: { newKey($0.objectKey) == owner }),
+      let row = try transaction.ownRow(owner)
+    {
+      resolutions.append(.init(object: new, values: row.values, version: row.version))
+    } else {
+      try noteFreed(owner, relation, transaction)
+    }
+  }
+}
+
+extension Relation {
+  /// Whether it and its other end hold one object each.
+  fileprivate var isOneToOne: Bool { !isToMany && inverseSlot >= 0 && !inverseIsToMany }
+}

@@ -1,0 +1,31 @@
+public import Driftless
+public import DriftlessProtocol
+import DriftlessSQLite
+
+/// The name by which people know a replica.
+extension SyncEngine {
+  private static let nameSetting = "sync.replicaName"
+
+  /// The name that a store was given as a replica; nil where it was given none, and goes by its host's (`ReplicaName.ofHost`).
+  ///
+  /// - Throws: `StoreError`.
+  public static func name(of store: PersistentStore) throws -> ReplicaName? {
+    try store.read { try name($0) }
+  }
+
+  /// Gives a store a name that its server shows to its operator in place of the host's; it is told from the next request of a
+  /// new transport on.
+  ///
+  /// - Parameter name: Nil for the host's again.
+  /// - Throws: `StoreError`.
+  public static func setName(_ name: ReplicaName?, of store: PersistentStore) throws {
+    _ = try store.write(TransactionInfo(author: importAuthor, kind: .imported)) {
+      try $0.setSetting(nameSetting, name.map { .text($0.text) })
+    }
+  }
+
+  static func name(_ transaction: ReadTransaction) throws -> ReplicaName? {
+    guard case .text(let text)? = try transaction.setting(nameSetting) else { return nil }
+    return ReplicaName(text)
+  }
+}

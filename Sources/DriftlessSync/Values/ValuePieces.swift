@@ -1,0 +1,140 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// Large values on their way to the zone or from it, a piece at a time: those that the change set in flight names, and those
+/// that were fetched for entries which are not applied yet. Owns `ZDL_VALUE`.
+///
+/// What goes out is a copy: an edit, or a delete, while a value is under way changes nothing about it.
+enum ValuePieces {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .bytes("digest", count: LargeValue.digestSize), .natural("first"), .bytes("bytes"),
+  ]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_VALUE(
+      digest BLOB NOT NULL, first INTEGER NOT NULL, bytes BLOB NOT NULL,
+      PRIMARY KEY (digest, first)\(RowRule.constraints(rules)))
+    """
+
+  /// How much of a value is here, from its beginning on. Bytes.
+  static func size(of value: LargeValue, on connection: SQLiteConnection) throws -> Int {
+    Int(
+      clamping: try connection.number(
+        "SELECT coalesce(sum(length(bytes)), 0) FROM ZDL_VALUE WHERE digest = ?",
+        [.blob(value.digest)]))
+  }
+
+  /// Whether all of it is here, as far as lengths tell.
+  static func isWhole(_ value: LargeValue, on connection: SQLiteConnection) throws -> Bool {
+    try size(of: value, on: connection) == Int(clamping: value.length)
+  }
+
+  static func add(
+    _ bytes: Data, at first: Int, of value: LargeValue, on connection: SQLiteConnection
+  ) throws {
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_VALUE VALUES (?, ?, ?)",
+      [.blob(value.digest), .integer(Int64(first)), .blob(bytes)])
+  }
+
+  /// The value's bytes from one on, up to a piece's length; fewer where they are not here.
+  static func piece(
+    of value: LargeValue, first: Int, on connection: SQLiteConnection
+  ) throws -> Data {
+    var piece = Data()
+    while piece.count < LargeValue.pieceBytesMax {
+      let place = first + piece.count
+      var row: (first: Int, bytes: Data)?
+      try connection.forEachRow(
+        """
+        SELECT first, bytes FROM ZDL_VALUE WHERE digest = ? AND first <= ?
+        ORDER BY first DESC LIMIT 1
+        """, [.blob(value.digest), .integer(Int64(place))]
+      ) { row = (Int(clamping: $0.int64(0)), $0.data(1)) }
+      guard let row, row.first + row.bytes.count > place else { break }
+      piece += row.bytes.dropFirst(place - row.first)
+        .prefix(LargeValue.pieceBytesMax - piece.count)
+    }
+    return piece
+  }
+
+  /// A value that is here and is what its digest says; else nil.
+  static func bytes(of value: LargeValue, on connection: SQLiteConnection) throws -> Data? {
+    var bytes = Data()
+    try connection.forEachRow(
+      "SELECT bytes FROM ZDL_VALUE WHERE digest = ? ORDER BY first", [.blob(value.digest)]
+    ) { bytes.append($0.data(0)) }
+    return LargeValue(of: bytes) == value ? bytes : nil
+  }
+
+  /// Whether a value that is here is what its digest says, a piece at a time.
+  static func isGood(_ value: LargeValue, on connection: SQLiteConnection) throws -> Bool {
+    var digest = LargeValue.Digest()
+    while digest.count < value.length {
+      let piece = try piece(of: value, first: Int(clamping: digest.count), on: connection)
+      guard !piece.isEmpty else { break }
+      digest.add(piece)
+    }
+    return digest.isOf(value)
+  }
+
+  static func drop(_ value: LargeValue, on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_VALUE WHERE digest = ?", [.blob(value.digest)])
+  }
+
+  static func dropAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_VALUE")
+  }
+
+  static func exist(on connection: SQLiteConnection) throws -> Bool {
+    try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_VALUE)") != 0
+  }
+
+  /// Lets go of what neither the change set in flight names nor an entry that waits for others of its push.
+  static func trim(on connection: SQLiteConnection) throws {
+    guard try exist(on: connection) else { return }
+    var kept = Set(try named(byOutbox: Outbox.load(from: connection), on: connection))
+    for sequence in try StagedEntries.sequences(on: connection) {
+      guard let entry = try StagedEntries.entry(at: sequence, on: connection) else { continue }
+      kept.formUnion(named(by: entry))
+    }
+    let digests = Set(kept.map(\.digest))
+    var others: [Data] = []
+    try connection.forEachRow("SELECT DISTINCT digest FROM ZDL_VALUE") { row in
+      if !digests.contains(row.data(0)) { others.append(row.data(0)) }
+    }
+    for digest in others {
+      try connection.perform("DELETE FROM ZDL_VALUE WHERE digest = ?", [.blob(digest)])
+    }
+  }
+
+  // MARK: - Who names them
+
+  /// The values that a push names, of all its parts.
+  static func named(
+    byOutbox outbox: Outbox?, on connection: SQLiteConnection
+  ) throws -> [LargeValue] {
+    guard let outbox else { return [] }
+    var values: [LargeValue] = []
+    var seen: Set<LargeValue> = []
+    try outbox.forEachPart(on: connection) { part, _ in
+      for value in named(by: part.frame) where seen.insert(value).inserted {
+        values.append(value)
+      }
+    }
+    return values
+  }
+
+  /// The values that an entry names and this replica may not have; none where its bytes cannot be read.
+  static func named(by entry: PullPage.Entry) -> [LargeValue] {
+    entry.isOwnHeaderOnly ? [] : named(by: entry.frame)
+  }
+
+  static func named(by frame: Data) -> [LargeValue] {
+    let decoder = ChangeSetDecoder()
+    guard let header = try? decoder.decodeHeader(frame), header.namesLargeValues else { return [] }
+    return (try? decoder.decodeIndex(frame))?.index.values ?? []
+  }
+}

@@ -1,0 +1,193 @@
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+import Synchronization
+import Testing
+
+@testable import DriftlessServer
+
+/// Large values of a zone whose log is shortened: what its snapshot names stays, and what only purged entries named goes.
+@Suite("Large values of a purged log")
+struct PurgedValueTests {
+  /// A zone whose boxes have photos, one entry each time that one gets another.
+  private final class Boxes {
+    private static let day: Int64 = 86_400_000
+    let zone: TestZone
+    private let clock: Clock
+    private let replica = UUID()
+    private var number: UInt64 = 0
+
+    /// The server's clock.
+    private final class Clock: Sendable {
+      let milliseconds = Mutex(Int64(Date().timeIntervalSince1970 * 1000))
+    }
+
+    init() throws {
+      let clock = Clock()
+      self.clock = clock
+      var limits = ServerLimits()
+      limits.valueBytesMax = 1 << 20
+      zone = try TestZone(limits: limits, now: { clock.milliseconds.withLock { $0 } })
+    }
+
+    func pass(days: Int64) { clock.milliseconds.withLock { $0 += days * Self.day } }
+
+    static func photo(_ seed: UInt8) -> Data { Data(repeating: seed, count: 2000) }
+    static func value(_ seed: UInt8) throws -> LargeValue {
+      try #require(LargeValue(of: photo(seed)))
+    }
+
+    func send(_ seed: UInt8) async throws {
+      let now = try await zone.zone()
+      let state = try await zone.storage.keep(
+        ValuePiece(
+          value: try Self.value(seed), replica: replica, generation: now.generation, first: 0,
+          bytes: Self.photo(seed)), of: now, token: "t")
+      #expect(state.isWhole)
+    }
+
+    /// A new box with a photo, or one that there is with another photo.
+    func show(_ seed: UInt8, in box: UInt64? = nil) async throws {
+      try await send(seed)
+      number += 1
+      var index = ChangeSetIndex()
+      index.entities = [.init(name: "Box", properties: ["photo"])]
+      if let box {
+        index.knownNumbers = [box]
+      } else {
+        index.newObjects = [.init(entity: 0, identities: .range(first: UUID(), count: 1))]
+      }
+      index.transactions = [.init(hybridTime: (1_700_000_000_000 + number) << 16)]
+      index.groups = [
+        .init(
+          kind: box == nil ? .insert : .update, entity: 0, properties: [0],
+          objects: ObjectIndexes(0..<1), transactionRuns: [.init(transaction: 0, count: 1)])
+      ]
+      var rows = ByteRows()
+      rows.append(Data(try Self.value(seed).bytes))
+      let now = try await zone.zone()
+      let frame = try ChangeSetEncoder().encode(
+        ChangeSet(
+          header: ChangeSetHeader(
+            replica: replica, pushNumber: number,
+            cursor: Cursor(generation: now.generation, sequence: now.head, chain: now.chain)),
+          index: index, columns: [Column(.bytes(rows), large: RowBitmap([0]))]))
+      _ = try await zone.storage.append(PushReader(limits: zone.limits).read(frame), to: now)
+    }
+
+    func administering<Value>(_ body: (Administration) throws -> Value) throws -> Value {
+      let administration = try Administration(folder: zone.folder)
+      defer { administration.close() }
+      return try body(administration)
+    }
+
+    @discardableResult
+    func purge() throws -> UInt64 {
+      let options = PurgeOptions(keepDays: 0, replicaDays: 0, isTried: true)
+      let now = clock.milliseconds.withLock { $0 } + 10_000
+      return try administering { try $0.purgeZone("shop", options, at: now).floor }
+    }
+
+    func damage() throws -> [String] {
+      try administering { try $0.verify().damage.map(\.message) }
+    }
+
+    func there(_ seeds: ClosedRange<UInt8>) async throws -> [UInt8] {
+      let now = try await zone.zone()
+      var found: [UInt8] = []
+      for seed in seeds
+      where try await zone.storage.missing([Self.value(seed)], in: now).isEmpty {
+        found.append(seed)
+      }
+      return found
+    }
+
+    func sql(_ text: String) throws {
+      let connection = try SQLiteConnection(path: zone.folder.database.path, mode: .readWrite)
+      defer { connection.close() }
+      try connection.execute(text)
+    }
+
+    func uses() throws -> [Int64] {
+      let connection = try SQLiteConnection(path: zone.folder.database.path, mode: .readWrite)
+      defer { connection.close() }
+      return try connection.rows("SELECT sequence FROM value_use ORDER BY sequence").compactMap {
+        if case .integer(let sequence) = $0[0] { sequence } else { nil }
+      }
+    }
+  }
+
+  @Test("What the snapshot names stays, what only purged entries named goes when its lease ends")
+  func stays() async throws {
+    let boxes = try Boxes()
+    try await boxes.show(1)
+    try await boxes.show(2, in: 1)
+    try await boxes.show(3)
+    try await boxes.show(4)
+    #expect(try boxes.purge() == 3)
+    #expect(try boxes.uses() == [0, 0, 0, 4], "the snapshot at the head names three")
+    #expect(try boxes.damage() == [])
+    #expect(try await boxes.there(1...4) == [1, 2, 3, 4], "a replica may be about to fetch it")
+    boxes.pass(days: 8)
+    try await boxes.send(9)
+    #expect(try await boxes.there(1...4) == [2, 3, 4])
+    let now = try await boxes.zone.zone()
+    let kept = try #require(try await boxes.zone.storage.keptSnapshot(of: now))
+    var bytes: [String: Data] = [:]
+    for file in kept.files {
+      bytes[file.name] = try await boxes.zone.storage.segment(
+        file.name, of: now, first: 0, count: file.bytes)
+    }
+    let named = try PurgeCheck.values(of: kept) { try #require(bytes[$0.name]) }
+    #expect(try Set(named) == Set([2, 3, 4].map { try Boxes.value($0) }))
+    for value in named {
+      let piece = try await boxes.zone.storage.value(value.digest, of: now, first: 0, count: 9)
+      #expect(piece.count == 9)
+    }
+  }
+
+  @Test("The next purge lets go of what only the snapshot before it named")
+  func again() async throws {
+    let boxes = try Boxes()
+    for seed in 1...3 as ClosedRange<UInt8> { try await boxes.show(seed) }
+    #expect(try boxes.purge() == 2)
+    try await boxes.show(4, in: 1)
+    try await boxes.show(5, in: 2)
+    #expect(try boxes.purge() == 4)
+    #expect(try boxes.damage() == [])
+    boxes.pass(days: 8)
+    try await boxes.send(9)
+    #expect(try await boxes.there(1...5) == [3, 4, 5])
+  }
+
+  @Test("A purge that was killed before it let go of values goes on")
+  func killed() async throws {
+    let boxes = try Boxes()
+    for seed in 1...3 as ClosedRange<UInt8> { try await boxes.show(seed) }
+    try boxes.purge()
+    try boxes.sql("INSERT INTO value_use VALUES(1, x'\(try Boxes.value(1).name)', 1)")
+    #expect(try boxes.uses().contains(1))
+    try boxes.purge()
+    #expect(try boxes.uses() == [0, 0, 0, 3])
+  }
+
+  @Test("verify finds a value that the snapshot names and that is not kept for it")
+  func verified() async throws {
+    let boxes = try Boxes()
+    for seed in 1...2 as ClosedRange<UInt8> { try await boxes.show(seed) }
+    try boxes.purge()
+    let name = try Boxes.value(1).name
+    try boxes.sql("DELETE FROM value_use WHERE sequence = 0 AND digest = x'\(name)'")
+    #expect(try boxes.damage().contains { $0.contains(name) })
+  }
+
+  @Test("A zone that begins anew after a purge names nothing")
+  func renewed() async throws {
+    let boxes = try Boxes()
+    for seed in 1...2 as ClosedRange<UInt8> { try await boxes.show(seed) }
+    try boxes.purge()
+    try boxes.administering { _ = try $0.renewZone("shop", intent: .offer) }
+    #expect(try boxes.uses() == [])
+    #expect(try await boxes.there(1...2) == [1, 2])
+  }
+}

@@ -1,0 +1,74 @@
+import DriftlessProtocol
+import DriftlessTesting
+import Foundation
+import Synchronization
+
+/// A way to a zone that breaks off between the pieces of large values, changes bytes of them, or lets a test act meanwhile.
+final class ValueWay: ForwardingTransport {
+  struct Cut: Error {}
+
+  struct Rule {
+    /// So many pieces with bytes pass; nil: all do.
+    var passing: Int?
+    /// So many pieces that come have a byte that is another one.
+    var flipped = 0
+    /// Called before a piece goes to the zone.
+    var beforePut: (@Sendable () throws -> Void)?
+  }
+
+  struct Passed: Equatable {
+    var sent = 0
+    var received = 0
+  }
+
+  let next: any SyncTransport
+  private let rule = Mutex(Rule())
+  private let passed = Mutex(Passed())
+
+  init(_ next: any SyncTransport) { self.next = next }
+
+  private let asked = Mutex(0)
+
+  /// Requests about large values.
+  var questions: Int { asked.withLock { $0 } }
+
+  /// Bytes of pieces.
+  var bytes: Passed { passed.withLock { $0 } }
+  func set(_ rule: Rule) { self.rule.withLock { $0 = rule } }
+
+  private func pass() throws {
+    try rule.withLock { rule in
+      guard let left = rule.passing else { return }
+      guard left > 0 else { throw Cut() }
+      rule.passing = left - 1
+    }
+  }
+
+  func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
+    asked.withLock { $0 += 1 }
+    return try await next.lostValues(of: generation, after: digest)
+  }
+
+  func put(_ piece: ValuePiece) async throws -> ValueState {
+    asked.withLock { $0 += 1 }
+    if !piece.bytes.isEmpty {
+      try pass()
+      passed.withLock { $0.sent += piece.bytes.count }
+      try rule.withLock { $0.beforePut }?()
+    }
+    return try await next.put(piece)
+  }
+
+  func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    asked.withLock { $0 += 1 }
+    try pass()
+    var piece = try await next.value(digest, of: generation, range: range)
+    passed.withLock { $0.received += piece.count }
+    let isFlipped = rule.withLock { rule in
+      rule.flipped -= 1
+      return rule.flipped >= 0
+    }
+    if isFlipped { piece[piece.startIndex + piece.count / 2] ^= 1 }
+    return piece
+  }
+}
