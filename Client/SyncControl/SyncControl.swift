@@ -11,7 +11,8 @@ public enum SyncControl {
     // What the libraries note as they go is for a daemon's log; a person reads what commands say.
     LoggingSystem.bootstrap { label in
       var handler = StreamLogHandler.standardError(label: label)
-      handler.logLevel = .warning
+      // Its objects are of no class.
+      handler.logLevel = label == "driftless.classes" ? .error : .warning
       return handler
     }
     exit(await run(Array(CommandLine.arguments.dropFirst())))

@@ -156,12 +156,39 @@ extension SourcePort {
   }
 
   mutating func selector(_ index: Int) {
+    if replaceByKey(index) { return }
     let isAccessor = text(index + 1) == "(" && ["getter", "setter"].contains(text(index + 2))
     left(
       index,
       isAccessor
         ? "#selector is not there on Linux: where a key is meant, write it as a text"
         : "#selector is not there on Linux: call the function, or hand over a closure")
+  }
+
+  /// A getter's selector that is made a text at once is the property's key.
+  private mutating func replaceByKey(_ index: Int) -> Bool {
+    guard text(index + 1) == "(", text(index + 2) == "getter", text(index + 3) == ":" else {
+      return false
+    }
+    let end = end(ofGroup: index + 1)
+    let parts = Array((index + 4)..<(end - 1))
+    guard text(end - 1) == ")", let last = parts.last, tokens[last].kind == .word,
+      parts.enumerated().allSatisfy({ offset, part in
+        offset.isMultiple(of: 2) ? tokens[part].kind == .word : text(part) == "."
+      })
+    else { return false }
+    let range: Range<Int>
+    if text(end) == ".", text(end + 1) == "description", text(end + 2) != "(" {
+      range = tokens[index].range.lowerBound..<tokens[end + 1].range.upperBound
+    } else if text(index - 1) == "(", text(index - 2) == "NSStringFromSelector", text(end) == ")" {
+      range = tokens[index - 2].range.lowerBound..<tokens[end].range.upperBound
+    } else {
+      return false
+    }
+    guard !source(range).contains("/") else { return false }
+    edits.append(Edit(range: range, text: "\"\(name(last))\""))
+    done(index, "\(source(range)) is now \"\(name(last))\"")
+    return true
   }
 
   // MARK: Imports
@@ -171,9 +198,25 @@ extension SourcePort {
       .contains(text(index + 1))
     let module = text(isOfOne ? index + 2 : index + 1)
     guard AppleModules.names.contains(module) else { return }
+    let condition = "#if canImport(\(module))"
+    if let whole = range(ofImport: index) {
+      edits.append(Edit(range: whole.lowerBound..<whole.lowerBound, text: "\(condition)\n"))
+      edits.append(Edit(range: whole.upperBound..<whole.upperBound, text: "\n#endif"))
+      return done(index, "import \(module) is now under \(condition): put what needs it there too")
+    }
     left(
       index,
-      "\(module) is not there on Linux: put what needs it under #if canImport(\(module))"
+      "\(module) is not there on Linux: put what needs it under \(condition)"
         + (AppleModules.replacements[module].map { ", or use \($0)" } ?? ""))
+  }
+
+  /// An import that has its lines to itself, with its attributes.
+  private func range(ofImport index: Int) -> Range<Int>? {
+    guard let first = (0...index).reversed().first(where: { tokens[$0].beginsLine }) else {
+      return nil
+    }
+    let next = tokens[(index + 1)...].firstIndex { $0.beginsLine } ?? tokens.count
+    guard (first..<next).allSatisfy({ ![";", "{", "}"].contains(text($0)) }) else { return nil }
+    return tokens[first].range.lowerBound..<tokens[next - 1].range.upperBound
   }
 }

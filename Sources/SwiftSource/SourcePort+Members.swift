@@ -4,6 +4,13 @@ extension SourcePort {
 
   /// One kind of fetch request is no other one on Linux: a cast ends the program, or gives nil.
   mutating func cast(_ index: Int) {
+    if text(index + 1) == "NSObject", text(index - 2) == ".",
+      text(index - 3) == "FileProtectionType"
+    {
+      let range = tokens[index - 1].range.upperBound..<tokens[index + 1].range.upperBound
+      edits.append(Edit(range: range, text: ".rawValue as NSString"))
+      return done(index, "as NSObject is now .rawValue as NSString")
+    }
     guard ["!", "?"].contains(text(index + 1)), isAdjacent(index + 1), index > 0,
       text(index + 2) == "NSFetchRequest", text(index + 3) == "<",
       let end = end(ofGeneric: index + 3)

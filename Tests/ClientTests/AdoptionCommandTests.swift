@@ -75,6 +75,25 @@ import Testing
     #expect(try SyncCommand.parse(["--store", "a", "--model", "b"]).model.model == "b")
   }
 
+  @Test("migrate says of each version that did not write the file what tells so first")
+  func noneOfThem() async throws {
+    let bundle = try bundle()
+    let url = directory.file("others.sqlite")
+    let other = EntityDescription("Other")
+    other.properties = [AttributeDescription("name", .string)]
+    try PersistentStore.open(url: url, model: ManagedObjectModel(entities: [other])).close()
+    try StrippedFile.make(at: url)
+    let command = try MigrateCommand.parse([url.path, "--model", bundle.path])
+    do {
+      try command.perform()
+      Issue.record("it was migrated")
+    } catch {
+      let text = "\(error)"
+      #expect(text.contains("One: ") && text.contains("Two: "), "\(text)")
+      #expect(text.contains("Item") || text.contains("Other"), "\(text)")
+    }
+  }
+
   @Test(
     "migrate takes such a file over with the version that wrote it, and brings it to the current one"
   )

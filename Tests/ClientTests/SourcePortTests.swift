@@ -208,6 +208,35 @@ import Testing
   }
 
   @Test(
+    "A getter's selector that is made a text at once becomes the key",
+    arguments: [
+      ("NSStringFromSelector(#selector(getter: A.b))", "\"b\""),
+      ("f(#selector(getter: A.B.c).description, 1)", "f(\"c\", 1)"),
+      ("#selector(getter: b).description", "\"b\""),
+    ])
+  func gettersKeys(before: String, after: String) {
+    #expect(ported(before) == after)
+  }
+
+  @Test(
+    "The import of a module that Linux has not goes under a condition, and is done with then",
+    arguments: ["import UIKit", "@preconcurrency import Combine", "public import SwiftUI.View"])
+  func imports(line: String) {
+    let module = line.split(separator: " ").last?.split(separator: ".").first ?? ""
+    let once = ported("import Foundation\n\(line)  // why\nclass A {}\n")
+    #expect(
+      once == "import Foundation\n#if canImport(\(module))\n\(line)\n#endif  // why\nclass A {}\n")
+    #expect(ported(once) == once)
+  }
+
+  @Test("A type of file protection is an object by its text")
+  func fileProtection() {
+    #expect(
+      ported("d.setOption(FileProtectionType.complete as NSObject, forKey: k)")
+        == "d.setOption(FileProtectionType.complete.rawValue as NSString, forKey: k)")
+  }
+
+  @Test(
     "What is left to a person is told with its line, and left as it is",
     arguments: [
       "#keyPath(b.c)", "#keyPath(A)", "#keyPath(A<B>.c)", "#keyPath(/* why */ A.b)", "#selector(a)",
@@ -216,8 +245,7 @@ import Testing
       "@NSManaged weak var a: B?", "@NSManaged var a", "@NSManaged var a: Int { 1 }",
       "@NSManaged var a: Int = 1", "@NSManaged let a: Int", "@NSManaged init()",
       "@objc optional func a()", "@objc(b) optional var a: Int { get }", "@IBAction func a() {}",
-      "@IBOutlet var a: B!", "@UIApplicationMain class A {}", "import UIKit", "import os.log",
-      "@preconcurrency import Combine", "import class UIKit.UIView", "public import SwiftUI",
+      "@IBOutlet var a: B!", "@UIApplicationMain class A {}", "import UIKit; import os",
       "override class func fetchRequest() -> A { b }", "public override init(entity: A, b: B) {}",
       "extension A { public override func b() {} }",
     ])

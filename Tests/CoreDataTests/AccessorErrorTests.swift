@@ -37,6 +37,60 @@ struct AccessorErrorTests {
     }
   }
 
+  @Test("Two things that could not be done are one error with both")
+  func several() throws {
+    try context.performAndWait {
+      let item = Item(context: context)
+      item.name = "Lamp"
+      item.setValue("text", forKey: "price")
+      item.setValue("heavy", forKey: "weight")
+      let error = #expect(throws: NSError.self) { try context.save() }
+      #expect(error?.domain == NSCocoaErrorDomain)
+      #expect(error?.code == NSValidationMultipleErrorsError)
+      let details = error?.userInfo[NSDetailedErrorsKey] as? [NSError]
+      #expect(details?.count == 2)
+      #expect(details?.contains { $0.localizedDescription.contains("weight") } == true)
+      try context.save()
+    }
+  }
+
+  @Test("What is set in no context comes in with the object, and what could not be is heard")
+  func loose() throws {
+    try context.performAndWait {
+      let entity = try #require(NSEntityDescription.entity(forEntityName: "Order", in: context))
+      let items = try #require(NSEntityDescription.entity(forEntityName: "Item", in: context))
+      let order = Order(entity: entity, insertInto: nil)
+      let item = Item(entity: items, insertInto: nil)
+      item.name = "Lamp"
+      item.order = order
+      order.mutableSetValue(forKey: "items").add(Item(entity: items, insertInto: nil))
+      #expect(item.order === order && order.items.count == 1)
+      for item in order.items { item.name = "Chair" }
+      context.insert(item)
+      #expect(context.insertedObjects.count == 3 && order.items.count == 2)
+      try context.save()
+      let wrong = Item(entity: items, insertInto: nil)
+      wrong.name = "Table"
+      wrong.setValue("text", forKey: "price")
+      wrong.setValue(1, forKey: "typo")
+      context.insert(wrong)
+      let error = #expect(throws: NSError.self) { try context.save() }
+      #expect((error?.userInfo[NSDetailedErrorsKey] as? [NSError])?.count == 2)
+    }
+  }
+
+  @Test("A class describes its objects itself")
+  func described() throws {
+    let entity = NSEntityDescription()
+    entity.name = "Described"
+    entity.managedObjectClassName = NSStringFromClass(Described.self)
+    let model = NSManagedObjectModel()
+    model.entities = [entity]
+    let object = Described(entity: entity, insertInto: nil)
+    #expect("\(object)" == "my own" && object.description == "my own")
+    withExtendedLifetime(model) {}
+  }
+
   @Test(
     "Sections by a key that the entity does not have are refused, and keep nothing from being saved"
   )
@@ -112,4 +166,9 @@ struct AccessorErrorTests {
       #expect(names.isOptional == false)
     }
   }
+}
+
+/// Says itself what it is.
+final class Described: NSManagedObject {
+  override var description: String { "my own" }
 }

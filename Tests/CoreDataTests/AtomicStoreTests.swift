@@ -39,6 +39,24 @@ struct AtomicStoreTests {
     #expect(throws: CocoaError.self) { try open("other.json", type: "Other") }
   }
 
+  @Test("A class may make its nodes itself, of new objects and of changed ones")
+  func nodes() throws {
+    let (coordinator, context) = try open()
+    let store = try #require(coordinator.persistentStores.first as? ListStore)
+    try context.performAndWait {
+      let item = Item(context: context)
+      item.name = "Lamp"
+      try context.save()
+      item.name = "Chair"
+      try context.save()
+    }
+    #expect(store.events.contains("new node") && store.events.last == "updated node")
+    let alone = ListStore(
+      persistentStoreCoordinator: coordinator, configurationName: nil,
+      at: folder.file("alone.json"), options: nil)
+    #expect(alone.url == folder.file("alone.json") && alone.cacheNodes().isEmpty)
+  }
+
   @Test("What is saved is in the file, and is found again with the same IDs")
   func roundTrip() throws {
     let (_, context) = try open()
@@ -276,6 +294,18 @@ private final class ListStore: NSAtomicStore, @unchecked Sendable {  // used by 
 
   override func newReferenceObject(for managedObject: NSManagedObject) -> Any {
     "\(managedObject.entity.name ?? "")-\(UUID().uuidString)"
+  }
+
+  override func newCacheNode(for managedObject: NSManagedObject) -> NSAtomicStoreCacheNode {
+    events.append("new node")
+    return super.newCacheNode(for: managedObject)
+  }
+
+  override func updateCacheNode(
+    _ node: NSAtomicStoreCacheNode, from managedObject: NSManagedObject
+  ) {
+    events.append("updated node")
+    super.updateCacheNode(node, from: managedObject)
   }
 
   override func willRemoveCacheNodes(_ cacheNodes: Set<NSAtomicStoreCacheNode>) {

@@ -241,4 +241,14 @@ private final class RemoteStore: NSIncrementalStore, @unchecked Sendable {  // u
   override func managedObjectContextDidRegisterObjects(with objectIDs: [NSManagedObjectID]) {
     registered += objectIDs
   }
+
+  override func managedObjectContextDidUnregisterObjects(with objectIDs: [NSManagedObjectID]) {
+    Issue.record("it is called never")
+  }
+
+  override class func identifierForNewStore(at storeURL: URL) -> Any {
+    let given = super.identifierForNewStore(at: storeURL)
+    #expect(given is String)
+    return given
+  }
 }

@@ -95,18 +95,36 @@ struct CoverageTests {
   /// Names that stand for a syntax.
   private static let unspelled: Set<String> = ["init", "subscript", "Sequence", "Codable"]
 
-  @Test("A member is used in the tests of the target whose test is named for it")
-  func testsUseMembers() throws {
+  /// What each suite says in code: its own file without comments, and those of its target that declare a type which that
+  /// file names, such as a helper or a migration policy.
+  private static func texts() throws -> [String: String] {
     var texts: [String: String] = [:]
     let folder = Pages.root.appendingPathComponent("Tests")
     for target in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
-      let text = Self.swiftFiles(in: "Tests/\(target)").joined()
-      for line in text.split(separator: "\n") where !line.hasPrefix("  ") {
-        for keyword in ["struct ", "class "] {
-          if let name = Self.word(after: keyword, in: line) { texts[name] = text }
+      let files = Self.swiftFiles(in: "Tests/\(target)").map { text in
+        let lines = text.split(separator: "\n").filter { line in
+          !line.drop { $0 == " " }.hasPrefix("//")
+        }
+        let types = lines.filter { !$0.hasPrefix("  ") }.flatMap { line in
+          ["struct ", "class ", "enum ", "extension "].compactMap { word(after: $0, in: line) }
+        }
+        return (code: lines.joined(separator: "\n"), types: types)
+      }
+      for file in files {
+        let helpers = files.filter { other in
+          other.code != file.code && other.types.contains { file.code.contains($0) }
+        }
+        for type in file.types {
+          texts[type, default: ""] += file.code + helpers.map(\.code).joined()
         }
       }
     }
+    return texts
+  }
+
+  @Test("A member is used in the file of the test that is named for it, or by a helper of that")
+  func testsUseMembers() throws {
+    let texts = try Self.texts()
     for row in try Self.rows() where !row.isLeftOut && row.here != "`==`" {
       guard !Self.unspelled.contains(row.identifier) else { continue }
       let isUsed = row.tests.contains { test in

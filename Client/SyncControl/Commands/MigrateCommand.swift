@@ -104,9 +104,11 @@ struct MigrateCommand: ControlCommand {
       guard let found = try WritingVersion.find(among: versions, for: url) else {
         let names = versions.map(\.name).joined(separator: ", ")
         let unreadable = WritingVersion.unreadable(among: versions).map { " \($0)" }.joined()
+        let told = try WritingVersion.differences(among: versions, for: url).map { " \($0)" }
+          .joined()
         throw StoreError(
           error.code,
-          "\(error.message) It was written with none of the versions \(names).\(unreadable)",
+          "\(error.message) It was written with none of the versions \(names).\(told)\(unreadable)",
           suggestion: "Give the .momd or .xcdatamodeld that has the version it was written with.")
       }
       output.note("written with version \(found.version.name)")

@@ -46,8 +46,9 @@ struct GivenModelArguments: ParsableArguments {
     } catch let error as StoreError where error.code == .incompatibleModel && versions.count > 1 {
       let names = versions.map(\.name).joined(separator: ", ")
       let unreadable = WritingVersion.unreadable(among: versions).map { " \($0)" }.joined()
+      let told = try WritingVersion.differences(among: versions, for: url).map { " \($0)" }.joined()
       throw StoreError(
-        error.code, "\(error.message) None of the versions \(names) fits.\(unreadable)",
+        error.code, "\(error.message) None of the versions \(names) fits.\(told)\(unreadable)",
         suggestion: error.suggestion)
     }
   }

@@ -7,16 +7,6 @@ extension NSManagedObjectContext {
     base.registeredObject(for: objectID)
   }
 
-  /// The object of the ID, as a fault when the context does not have it; the store may not have its row, and of a temporary
-  /// ID that no object here has there is none: the fault reads as empty, or is an error, as `shouldDeleteInaccessibleFaults`
-  /// says. An ID of a store, or an entity, that the coordinator does not have is a precondition failure.
-  public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
-    guard let object = base.fault(of: objectID) else {
-      preconditionFailure("\(objectID) is of no store of the context")
-    }
-    return object
-  }
-
   /// The object of the ID, with its values.
   /// - Throws: 133000 when the store has no such row, or what kept it from being read.
   public func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
@@ -27,22 +17,6 @@ extension NSManagedObjectContext {
   /// - Throws: 134060 for an object of another context; what kept the store from being written.
   public func obtainPermanentIDs(for objects: [NSManagedObject]) throws {
     try asCocoaErrors { try base.obtainPermanentIDs(for: objects) }
-  }
-
-  /// Takes an object that is in no context in as a new one, with its attributes; does nothing for one of this context. One of
-  /// another context, or that is related to others, makes the next save fail.
-  public func insert(_ object: NSManagedObject) { failSave { try base.insert(object) } }
-
-  /// Deletes the object with the next save, and follows the delete rules of its relationships at once.
-  public func delete(_ object: NSManagedObject) { base.delete(object) }
-
-  /// Takes what the store has now: under the object's unsaved changes, or in place of them. A new object, of which the store
-  /// has nothing, is given up with its changes. What cannot be read makes the next save fail.
-  public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
-    if !flag, object.isInserted, object.managedObjectContext === self {
-      return base.giveUp(object)
-    }
-    failSave { try base.refresh(object, mergeChanges: flag) }
   }
 
   /// Takes what the store has now for all objects, keeping unsaved changes.

@@ -10,12 +10,6 @@ extension NSManagedObjectContext {
     case enqueued
   }
 
-  /// Runs the block on the context's queue after what was sent before, and ends the event. It does not wait.
-  @preconcurrency
-  public func perform(_ block: @escaping @Sendable () -> Void) {
-    send { self.run(block) }
-  }
-
   /// Runs the block on the context's queue and waits for it; at once when the caller is there already. Two contexts whose
   /// work waits for each other wait for ever.
   /// - Throws: what the block throws.
@@ -62,7 +56,7 @@ extension NSManagedObjectContext {
   }
 
   /// Runs the block as an event of its own.
-  private func run<T, E: Error>(_ block: () throws(E) -> T) throws(E) -> T {
+  func run<T, E: Error>(_ block: () throws(E) -> T) throws(E) -> T {
     base.beginWork()
     defer { base.processPendingChanges() }
     return try inside(block)

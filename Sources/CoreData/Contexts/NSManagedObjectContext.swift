@@ -318,6 +318,62 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   /// Ends the event: takes over what came from elsewhere, closes the undo group, and tells observers.
   open func processPendingChanges() { base.processPendingChanges() }
 
+  // MARK: Objects and requests, to override
+
+  /// The object of the ID, as a fault when the context does not have it; the store may not have its row, and of a temporary
+  /// ID that no object here has there is none: the fault reads as empty, or is an error, as `shouldDeleteInaccessibleFaults`
+  /// says. An ID of a store, or an entity, that the coordinator does not have is a precondition failure.
+  open func object(with objectID: NSManagedObjectID) -> NSManagedObject {
+    guard let object = base.fault(of: objectID) else {
+      preconditionFailure("\(objectID) is of no store of the context")
+    }
+    return object
+  }
+
+  /// Takes an object that is in no context in as a new one, with what it was given, and those that it refers to; does nothing
+  /// for one of this context. One of another context makes the next save fail.
+  open func insert(_ object: NSManagedObject) { failSave { try base.insert(object) } }
+
+  /// Deletes the object with the next save, and follows the delete rules of its relationships at once.
+  open func delete(_ object: NSManagedObject) { base.delete(object) }
+
+  /// Takes what the store has now: under the object's unsaved changes, or in place of them. A new object, of which the store
+  /// has nothing, is given up with its changes. What cannot be read makes the next save fail.
+  open func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
+    if !flag, object.isInserted, object.managedObjectContext === self {
+      return base.giveUp(object)
+    }
+    failSave { try base.refresh(object, mergeChanges: flag) }
+  }
+
+  /// What the request asks for, as whatever it is.
+  /// - Throws: as the one that knows its type.
+  open func fetch(_ request: NSFetchRequest<any NSFetchRequestResult>) throws -> [Any] {
+    try asCocoaErrors {
+      try found(by: request).map {
+        ($0 as? [String: Any]).map(NSDictionary.init(dictionary:)) ?? $0
+      }
+    }
+  }
+
+  /// Carries a request out.
+  ///
+  /// - Returns: An `NSBatchInsertResult` and so on, by the request.
+  /// - Throws: as the request says; 134060 and others in Core Data's domain.
+  @discardableResult
+  open func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
+    try asCocoaErrors {
+      if let name = request.batchEntityName { try refuseBatch(of: name, request.affectedStores) }
+      return try request.run(in: self)
+    }
+  }
+
+  /// Runs the block on the context's queue after what was sent before, and ends the event. It does not wait.
+  @preconcurrency
+  open func perform(_ block: @escaping @Sendable () -> Void) {
+    send { self.run(block) }
+  }
+
   /// Runs the body, and gives its errors Core Data's form, with objects of this context.
   func asCocoaErrors<T>(_ body: () throws -> T) throws -> T {
     do { return try body() } catch { throw cocoaError(error, in: self) }

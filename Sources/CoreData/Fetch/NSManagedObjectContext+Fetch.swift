@@ -22,16 +22,6 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// What the request asks for, as whatever it is.
-  /// - Throws: as the one that knows its type.
-  public func fetch(_ request: NSFetchRequest<any NSFetchRequestResult>) throws -> [Any] {
-    try asCocoaErrors {
-      try found(by: request).map {
-        ($0 as? [String: Any]).map(NSDictionary.init(dictionary:)) ?? $0
-      }
-    }
-  }
-
   /// The objects of a request for a class of them; nil for another request.
   private func objects<T>(by request: NSFetchRequest<T>) throws -> [T]? {
     guard request.resultType == .managedObjectResultType,
@@ -40,6 +30,7 @@ extension NSManagedObjectContext {
     let known = try request.known(in: self)
     guard known.resultType == .managedObject else { return nil }
     let objects = try base.fetch(known)
+    base.hold(untilEventEnds: objects)
     guard objects.allSatisfy({ type(of: $0) == wanted || $0 is T }) else {
       throw Self.mismatch(request, objects.first { !($0 is T) })
     }
@@ -54,11 +45,14 @@ extension NSManagedObjectContext {
       suggestion: "Ask for that type, or set resultType.")
   }
 
-  private func found<T>(by request: NSFetchRequest<T>) throws -> [Any] {
+  func found<T>(by request: NSFetchRequest<T>) throws -> [Any] {
     if let found = try foundOutside(by: request) { return found }
     let known = try request.known(in: self)
     switch known.resultType {
-    case .managedObject: return try base.fetch(known)
+    case .managedObject:
+      let objects = try base.fetch(known)
+      base.hold(untilEventEnds: objects)
+      return objects
     case .managedObjectID: return try base.fetchIDs(known)
     case .count: return [NSNumber(value: try base.count(for: known))]
     case .dictionary:
@@ -83,20 +77,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Carries a request out.
-  ///
-  /// - Returns: An `NSBatchInsertResult` and so on, by the request.
-  /// - Throws: as the request says; 134060 and others in Core Data's domain.
-  @discardableResult
-  public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
-    try asCocoaErrors {
-      if let name = request.batchEntityName { try refuseBatch(of: name, request.affectedStores) }
-      return try request.run(in: self)
-    }
-  }
-
   /// A batch changes rows, of which stores of an own class have none.
-  private func refuseBatch(of name: String, _ stores: [NSPersistentStore]?) throws {
+  func refuseBatch(of name: String, _ stores: [NSPersistentStore]?) throws {
     let asked = stores ?? persistentStoreCoordinator?.persistentStores ?? []
     for store in asked where store is any OwnStore {
       guard let entity = store.model.entitiesByName[name],

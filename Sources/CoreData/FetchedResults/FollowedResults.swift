@@ -130,6 +130,11 @@ final class FollowedResults {
         controller, didChange: row.object, at: row.origin, for: row.type, newIndexPath: row.place)
     }
     delegate.controllerDidChangeContent(controller)
+    let updated = changes.rows.filter { $0.type == .update }.map(\.object.objectID)
+    let snapshot = NSDiffableDataSourceSnapshotReference(reloaded: updated) {
+      new.map { ($0.name, $0.members.map(\.objectID)) }
+    }
+    delegate.controller(controller, didChangeContentWith: snapshot)
     guard sectionNameKeyPath == nil else { return }
     func ids(_ sections: [Section]) -> [NSManagedObjectID] {
       sections.flatMap { $0.members.map(\.objectID) }

@@ -132,6 +132,10 @@ public protocol NSFetchedResultsControllerDelegate: AnyObject {
   /// All changes were told.
   func controllerDidChangeContent(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>)
+  /// What there is now, as a list takes it, with the sections' names and the objects' IDs.
+  func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    didChangeContentWith snapshot: NSDiffableDataSourceSnapshotReference)
   /// All changes at once, of results without sections.
   func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
@@ -159,6 +163,10 @@ extension NSFetchedResultsControllerDelegate {
   ) {}
   public func controllerDidChangeContent(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>
+  ) {}
+  public func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    didChangeContentWith snapshot: NSDiffableDataSourceSnapshotReference
   ) {}
   public func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,

@@ -32,6 +32,14 @@ func cocoaError(_ error: any Error, in context: NSManagedObjectContext? = nil) -
     return NSError(
       domain: NSCocoaErrorDomain, code: NSCoreDataError,
       userInfo: [NSLocalizedDescriptionKey: "\(error)", NSUnderlyingErrorKey: error])
+  case let failure as AccessorFailure:
+    return NSError(
+      domain: NSCocoaErrorDomain, code: NSValidationMultipleErrorsError,
+      userInfo: [
+        NSLocalizedDescriptionKey: failure.localizedDescription,
+        NSLocalizedRecoverySuggestionErrorKey: failure.suggestion,
+        NSDetailedErrorsKey: failure.errors.map { cocoaError($0, in: context) as NSError },
+      ])
   case is ObjectError, is StoreError, is ValidationError, is ValidationErrors, is ValidationFailure,
     is SaveConflictError, is ConstraintConflictError:
     let known = error as NSError

@@ -72,6 +72,9 @@ public let NSMigratePersistentStoresAutomaticallyOption =
 public let NSInferMappingModelAutomaticallyOption = "NSInferMappingModelAutomaticallyOption"
 /// A model that differs is accepted where tables and columns are there: a number that says yes or no.
 public let NSIgnorePersistentStoreVersioningOption = "NSIgnorePersistentStoreVersioningOption"
+/// Of Driftless: whether a new store keeps to-many relationships without inverse as a table of pairs, as a store has to that
+/// syncs, in place of the columns that Core Data makes: a number that says yes or no.
+public let DriftlessToManyPairsOption = "DriftlessToManyPairsOption"
 /// How long a store waits for other processes: a number of seconds.
 public let NSPersistentStoreTimeoutOption = "NSPersistentStoreTimeoutOption"
 /// A dictionary of pragmas: `synchronous` is the one that a store leaves to its user.

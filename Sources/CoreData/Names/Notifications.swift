@@ -34,6 +34,25 @@ extension NSNotification.Name {
   public static let NSPersistentStoreRemoteChange = Notification.Name.persistentStoreRemoteChange
 }
 
+extension NSNotification.Name {
+  /// An undo manager is about to open or close a group, to take something back or to do it again. The object is the manager.
+  public static let NSUndoManagerCheckpoint = UndoManager.checkpointNotification
+  /// An undo manager opened a group.
+  public static let NSUndoManagerDidOpenUndoGroup = UndoManager.didOpenGroupNotification
+  /// An undo manager is about to close a group.
+  public static let NSUndoManagerWillCloseUndoGroup = UndoManager.willCloseGroupNotification
+  /// An undo manager closed a group.
+  public static let NSUndoManagerDidCloseUndoGroup = UndoManager.didCloseGroupNotification
+  /// An undo manager is about to take a group back.
+  public static let NSUndoManagerWillUndoChange = UndoManager.willUndoChangeNotification
+  /// An undo manager took a group back.
+  public static let NSUndoManagerDidUndoChange = UndoManager.didUndoChangeNotification
+  /// An undo manager is about to do a group again.
+  public static let NSUndoManagerWillRedoChange = UndoManager.willRedoChangeNotification
+  /// An undo manager did a group again.
+  public static let NSUndoManagerDidRedoChange = UndoManager.didRedoChangeNotification
+}
+
 extension NSManagedObjectContext {
   /// Objects of a context changed.
   public static let didChangeObjectsNotification =

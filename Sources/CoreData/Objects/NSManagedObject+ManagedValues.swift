@@ -53,7 +53,11 @@ extension ManagedObject {
 
   /// A property's primitive value: as `managedValue(forKey:)`, without noting an access.
   public final func managedPrimitiveValue<Value>(forKey key: String) -> Value {
-    managed(primitiveValue(forKey: key), key)
+    let stored = storedPrimitiveValue(key)
+    // A cast of the live set to one of Swift's would give an empty one.
+    if let value = stored as? Value { return value }
+    if let set = primitiveValue(forKey: key) as? Value { return set }
+    return managed(stored, key)
   }
 
   /// An integer as its primitive value; 0 for an absent one.

@@ -49,11 +49,14 @@ private final class RelatedSet: NSMutableSet {
   override func objectEnumerator() -> NSEnumerator { NSArray(array: objects).objectEnumerator() }
 
   override func add(_ object: Any) {
-    guard let object = object as? ManagedObject, member(object) == nil else { return }
-    objects.append(object)
+    guard let object = object as? ManagedObject else { return }
+    owner?.addManagedObjects(object, forKey: key)
   }
 
-  override func remove(_ object: Any) { objects.removeAll { $0 === object as? ManagedObject } }
+  override func remove(_ object: Any) {
+    guard let object = object as? ManagedObject else { return }
+    owner?.removeManagedObjects(object, forKey: key)
+  }
 
   override var description: String { "{(\(listed(objects)))}" }
 

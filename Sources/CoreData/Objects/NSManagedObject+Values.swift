@@ -61,15 +61,30 @@ extension ManagedObject {
     if after !== before { value.pointee = outward(checked, key).map { $0 as AnyObject } }
   }
 
-  /// The value as it lies in the object, without reading a fault's row first. Call `willAccessValue(forKey:)` before it.
+  /// The value as it lies in the object, without reading a fault's row first. Call `willAccessValue(forKey:)` before it. Of a
+  /// to-many relationship it is the set that `mutableSetValue(forKey:)` gives, of an ordered one that of
+  /// `mutableOrderedSetValue(forKey:)`: a change of it changes the object.
   public final func primitiveValue(forKey key: String) -> Any? {
+    if let relationship = entity.relationshipsByName[key], relationship.isToMany {
+      return relationship.isOrdered
+        ? mutableOrderedSetValue(forKey: key) : mutableSetValue(forKey: key)
+    }
+    return storedPrimitiveValue(key)
+  }
+
+  /// ``primitiveValue(forKey:)`` with the objects of a relationship as a set of Swift's.
+  final func storedPrimitiveValue(_ key: String) -> Any? {
     var value: Any?
     deferError { value = try knownPrimitiveValue(forKey: key) }
     return outward(value, key)
   }
 
-  /// Sets a value without noting a change. Call `willChangeValue(forKey:)` before it, for a change that counts.
+  /// Sets a value without noting a change. Call `willChangeValue(forKey:)` before it, for a change that counts. A to-many
+  /// relationship takes a set or an array of objects, whose other ends follow.
   public final func setPrimitiveValue(_ value: Any?, forKey key: String) {
+    if let relationship = entity.relationshipsByName[key], relationship.isToMany {
+      return setStoredValue(value, key)
+    }
     deferError { try setKnownPrimitiveValue(inward(value, key), forKey: key) }
   }
 

@@ -63,6 +63,8 @@ extension PersistentStoreCoordinator {
       StoreOwners.note(self)
       let described = description.copy()
       described.configuration = known(description.configuration)
+      // As Core Data lays them out; a file that is there keeps what it has.
+      described.storeOptions.holdsToManyInColumns = !StoreFiles.isThere(description)
       if described.storeOptions.mappingFolders.isEmpty {
         described.storeOptions.mappingFolders = ManagedObjectModel.resourceFolders(in: nil)
       }

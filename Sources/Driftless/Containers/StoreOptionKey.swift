@@ -4,6 +4,7 @@ import Foundation
 enum StoreOptionKey {
   static let pragmas = "NSSQLitePragmasOption"
   static let vacuum = "NSSQLiteManualVacuumOption"
+  static let toManyPairs = "DriftlessToManyPairsOption"
 
   private static let flags: [String: @Sendable (inout StoreOptions, Bool) -> Void] = [
     "NSReadOnlyPersistentStoreOption": { $0.isReadOnly = $1 },
@@ -13,6 +14,7 @@ enum StoreOptionKey {
     "NSIgnorePersistentStoreVersioningOption": { $0.ignoresVersioning = $1 },
     "NSPersistentStoreRemoteChangeNotificationOptionKey": { $0.postsRemoteChanges = $1 },
     "NSPersistentStoreRemoteChangeNotificationPostOptionKey": { $0.postsRemoteChanges = $1 },
+    toManyPairs: { $0.holdsToManyInColumns = !$1 },
   ]
   /// Without a meaning on Linux, or done anyway.
   private static let without: Set<String> = [

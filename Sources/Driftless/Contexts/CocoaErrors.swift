@@ -76,6 +76,15 @@ extension ValidationFailure: CustomNSError, LocalizedError {
   }
 }
 
+extension AccessorFailure: CustomNSError, LocalizedError {
+  public static var errorDomain: String { NSCocoaErrorDomain }
+
+  /// 1560, and the errors under `NSDetailedErrors`.
+  public var errorCode: Int { ValidationErrors.code(of: errors) }
+  public var errorUserInfo: [String: Any] { ValidationErrors.userInfo(of: errors) }
+  public var errorDescription: String? { ValidationErrors.text(of: errors) }
+}
+
 extension SaveConflictError: CustomNSError, LocalizedError {
   public static var errorDomain: String { NSCocoaErrorDomain }
   public var errorCode: Int { CocoaCode.managedObjectMerge }

@@ -43,20 +43,22 @@ extension ManagedObjectContext {
         .identityTaken, "A new object of the identity \(identity) exists",
         suggestion: "Find it with object(withIdentity:) and change it.")
     }
-    let object = shape.objectClass.init(graph.birth(of: shape))
+    let object = shape.classToMake.init(graph.birth(of: shape))
     take(object, identity)
     return object
   }
 
-  /// Takes an object that is in no context in as a new one, with its attributes.
+  /// Takes an object that is in no context in as a new one, with what it was given: attributes, and objects at the other ends
+  /// of its relationships, which come in with it where they are in no context either. What its accessors could not do keeps
+  /// the context from being saved, as does what could not come in with it (``accessorErrors``).
   ///
   /// ```swift
   /// let draft = try Book(entity: Book.entity(), insertInto: nil)
   /// draft.title = "Baudolino"
   /// if isConfirmed { try context.insert(draft) }
   /// ```
-  /// - Throws: ``ObjectError`` for an object of another context, one that is related to others, or one of an entity that
-  ///   the context's stores do not have as it is.
+  /// - Throws: ``ObjectError`` for an object of another context, one that was in one and is related to others there, or one
+  ///   of an entity that the context's stores do not have as it is.
   ///
   /// One that this context is to delete is not deleted any more; what its delete rules did to others stays.
   public func insert(_ object: ManagedObject) throws(ObjectError) {
@@ -64,6 +66,22 @@ extension ManagedObjectContext {
       if object.isDeleted { bringBack(object, identity: nil) }
       return
     }
+    try takeInLoose(object)
+    var arrived = [object]
+    var next = 0
+    while next < arrived.count {
+      for other in arrived[next].looseNeighbours where other.isLoose {
+        graph.deferError {
+          try takeInLoose(other)
+          arrived.append(other)
+        }
+      }
+      next += 1
+    }
+    for object in arrived { object.settle(in: graph) }
+  }
+
+  private func takeInLoose(_ object: ManagedObject) throws(ObjectError) {
     guard object.graph == nil else {
       throw ObjectError(
         .foreignObject, "\(object.description) is in another context",
@@ -255,7 +273,7 @@ extension ManagedObjectContext {
   /// What accessors met since the last rollback, reset or ``clearAccessorErrors()`` and could not throw, the oldest first and
   /// a hundred at most: objects that could not be read, values that do not fit, properties that there are not.
   ///
-  /// While there is one, ``save()`` throws the first and writes nothing: what could not be read reads as empty, and what was
+  /// While there is one, ``save()`` throws it, or an ``AccessorFailure`` with all, and writes nothing: what could not be read reads as empty, and what was
   /// worked out from that must not become data.
   ///
   /// ```swift
@@ -269,7 +287,7 @@ extension ManagedObjectContext {
 
   /// Throws what keeps a save from being done.
   func throwAccessorError() throws {
-    guard let error = graph.accessorErrors.first else { return }
+    guard let error = AccessorFailure.error(of: graph.accessorErrors) else { return }
     if standIn.tellsAccessorErrorsOnce { graph.clearAccessorErrors() }
     throw error
   }

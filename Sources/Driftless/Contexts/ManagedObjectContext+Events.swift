@@ -31,6 +31,7 @@ extension ManagedObjectContext {
   }
 
   func endEvent() {
+    letGoOfEvent()
     endReplay()
     undoManager?.endEvent()
     let objects = graph.ledger.takeEvent()
@@ -61,6 +62,7 @@ extension ManagedObjectContext {
 
   /// Forgets what changed in the event: it was given up.
   func forgetEvent() {
+    letGoOfEvent()
     graph.ledger.end(graph.ledger.takeEvent())
     _ = graph.ledger.takeReplayed()
   }

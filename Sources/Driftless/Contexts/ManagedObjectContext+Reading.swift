@@ -10,7 +10,7 @@ extension ManagedObjectContext {
     let plan = query.plan
     var objects: [ManagedObject] = []
     var current = query.shape
-    var type = current.objectClass
+    var type = current.classToMake
     // The row's work asks the graph alone: a count of the context for each row is a tenth of it.
     let graph = graph
     let registry = graph.keys.registry(of: current)
@@ -27,7 +27,7 @@ extension ManagedObjectContext {
               suggestion: "Check the store, and restore its file from a copy.")
           }
           current = next
-          type = next.objectClass
+          type = next.classToMake
         }
         let object: ManagedObject
         if let known = try graph.keeping(registry.object(key.key), as: current) {

@@ -129,5 +129,6 @@ extension ManagedObjectContext {
     }
     graph.ledger.list(object)
     object.noteClaims()
+    object.settle(in: graph)
   }
 }

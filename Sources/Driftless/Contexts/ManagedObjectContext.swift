@@ -98,6 +98,8 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) var stores = AttachedStores()
   /// What the latest fetch that prefetched read along, which nobody else may hold.
   var prefetched: [ManagedObject] = []
+  /// What is held until the event ends.
+  private var heldInEvent: [[ManagedObject]] = []
   /// The state of the stores that is read; nil for the newest.
   var queryGeneration: QueryGenerationToken?
   /// How far its save is, and what was asked for meanwhile.
@@ -187,12 +189,23 @@ public final class ManagedObjectContext {
   /// Nobody else has the context any more, and whoever was last may be anywhere.
   deinit {
     prefetched = []
+    heldInEvent = []
     guard queue === ContextQueue.main, !ContextQueue.main.isHeld else { return graph.end() }
     // The main actor may have objects of it, and use one at this moment. It gets to them when it can: the stores are let go
     // of here and now.
     nonisolated(unsafe) let graph = graph
     ContextQueue.main.async { graph.end() }
   }
+
+  /// Holds objects until the event ends, as Core Data does with what it fetched.
+  package func hold(untilEventEnds objects: [ManagedObject]) {
+    guard !objects.isEmpty else { return }
+    heldInEvent.append(objects)
+    graph.ledger.eventBegan?()
+  }
+
+  /// Those that nobody else holds go.
+  func letGoOfEvent() { heldInEvent = [] }
 
   // MARK: Changes
 

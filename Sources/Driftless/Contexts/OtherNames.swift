@@ -61,7 +61,7 @@ extension ManagedObjectContext {
   package func fault(of id: ManagedObjectID) -> ManagedObject? {
     if let object = object(with: id) { return object }
     guard id.isTemporaryID, let shape = try? shape(named: id.entity.name) else { return nil }
-    return graph.register(shape, key: id.key.key, state: .fault, as: shape.objectClass)
+    return graph.register(shape, key: id.key.key, state: .fault, as: shape.classToMake)
   }
 
   /// Takes in an object that was just made here.

@@ -18,7 +18,7 @@ struct ModelPropertyReader {
       attribute = try composite(element, name)
     } else if element.flag("derived") {
       let derived = DerivedAttributeDescription()
-      derived.derivationExpressionFormat = element.attributes["derivationExpression"]
+      derived.derivationExpressionFormat = try element.expression("derivationExpression", of: name)
       attribute = derived
     } else {
       attribute = AttributeDescription()
@@ -89,13 +89,15 @@ struct ModelPropertyReader {
     return Int(count)
   }
 
-  func fetchedProperty(_ element: ModelElement) -> FetchedPropertyDescription {
+  func fetchedProperty(
+    _ element: ModelElement
+  ) throws(ModelError) -> FetchedPropertyDescription {
     let property = FetchedPropertyDescription()
     readCommon(element, into: property)
     property.fileAttributes = element.attributes(except: ModelVocabulary.property)
     if let request = element.children(named: "fetchRequest").first {
       property.fetchEntityName = request.attributes["entity"] ?? ""
-      property.fetchPredicate = request.attributes["predicateString"]
+      property.fetchPredicate = try request.predicate(of: "\(owner).\(property.name)")
       property.requestAttributes = request.attributes(except: ModelVocabulary.fetchRequest)
     }
     return property
@@ -109,5 +111,35 @@ struct ModelPropertyReader {
     property.versionHashModifier = element.attributes["versionHashModifier"]
     property.renamingIdentifier = element.renamingIdentifier
     if let info = element.children(named: "userInfo").first { property.userInfo = info.userInfo }
+  }
+}
+
+extension ModelElement {
+  /// The predicate of a fetch request, as text that is one.
+  func predicate(of owner: String) throws(ModelError) -> String? {
+    let key = "predicateString"
+    guard let text = attributes[key], !text.isEmpty else { return attributes[key] }
+    do throws(FetchError) { _ = try FetchPredicate(format: text) } catch {
+      throw refusal(of: text, key, owner, "predicate", error)
+    }
+    return text
+  }
+
+  /// An expression, as text that is one.
+  func expression(_ key: String, of owner: String) throws(ModelError) -> String? {
+    guard let text = attributes[key], !text.isEmpty else { return attributes[key] }
+    do throws(FetchError) { _ = try FetchExpression(format: text) } catch {
+      throw refusal(of: text, key, owner, "expression", error)
+    }
+    return text
+  }
+
+  private func refusal(
+    of text: String, _ key: String, _ owner: String, _ kind: String, _ error: FetchError
+  ) -> ModelError {
+    ModelError(
+      .invalidValue, element: owner,
+      "line \(line): \(key) is «\(text)», which is no \(kind): \(error.message)",
+      suggestion: error.suggestion)
   }
 }

@@ -60,7 +60,7 @@ struct ModelReader {
       let name = request.attributes["name"] ?? ""
       let template = FetchRequestTemplate(
         name: name, entityName: request.attributes["entity"] ?? "",
-        predicate: request.attributes["predicateString"],
+        predicate: try request.predicate(of: name),
         options: request.attributes(except: ModelVocabulary.fetchRequest))
       guard templates.updateValue(template, forKey: name) == nil else {
         throw ModelError(
@@ -91,7 +91,7 @@ struct ModelReader {
       switch child.name {
       case "attribute": properties.append(try reader.attribute(child))
       case "relationship": properties.append(try reader.relationship(child))
-      case "fetchedProperty": properties.append(reader.fetchedProperty(child))
+      case "fetchedProperty": properties.append(try reader.fetchedProperty(child))
       case "fetchIndex": entity.indexes.append(index(child))
       case "uniquenessConstraints":
         entity.uniquenessConstraints += child.children(named: "uniquenessConstraint").map {

@@ -36,6 +36,7 @@ extension ManagedObject {
     guard let slot = shape.layout.index(named: name), let relation = shape.relations[slot] else {
       throw unknownProperty(name)
     }
+    if isLoose { return looseEnds(slot).map(\.objectID) }
     let keys: [ObjectKey]
     if relation.isToMany {
       keys = destinationKeys(slot)
@@ -57,7 +58,7 @@ extension ManagedObject {
   /// A name that is no property keeps the context from being saved (``ManagedObjectContext/accessorErrors``).
   public final func hasFault(forRelationshipNamed name: String) -> Bool {
     guard let slot = shape.layout.index(named: name) else {
-      graph?.deferError { throw unknownProperty(name) }
+      deferError { throw unknownProperty(name) }
       return false
     }
     if shape.kinds[slot] != .toMany { return isFault }

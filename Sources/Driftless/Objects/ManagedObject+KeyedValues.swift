@@ -10,10 +10,11 @@ extension ManagedObject {
     set { deferError { try setValue(newValue, forKey: name) } }
   }
 
-  /// Does what an accessor asks for, and keeps its error for the next save. An object in no context has none: it takes
-  /// nothing then.
+  /// Does what an accessor asks for, and keeps its error for the next save: in no context for that of the context that
+  /// takes the object in.
   package final func deferError(_ body: () throws -> Void) {
-    if let graph { graph.deferError(body) } else { try? body() }
+    if let graph { return graph.deferError(body) }
+    do { try body() } catch { keptParts.note(error) }
   }
 
   /// The value of a property: of an attribute as its Swift type, of a to-one relationship the

@@ -27,11 +27,16 @@ extension ManagedObject {
         suggestion: "Make the relationship ordered in the model, or insert without a place.")
     }
     let isThere = contains(object, in: relation.slot)
-    let count = collection(relation.slot, reading: true).count - (isThere ? 1 : 0)
+    let count = destinationCount(relation.slot) - (isThere ? 1 : 0)
     guard index >= 0, index <= count else {
       throw ObjectError(
         .outOfRange, "\(entity.name).\(relation.name) has no place \(index)",
         suggestion: "Give a place from 0 to \(count).")
+    }
+    if isLoose {
+      var others = looseEnds(relation.slot).filter { $0 !== object }
+      others.insert(object, at: index)
+      return try setLooseEnds(others, of: relation)
     }
     if state.contains(.awakening) { return }
     if !isThere { try addDestination(object, to: relation) }
@@ -58,6 +63,7 @@ extension RelatedObjects {
     switch storage {
     case .list(let objects): return objects.indices.contains(index) ? objects[index] : nil
     case .view(let owner, let slot):
+      if owner.isLoose { return RelatedObjects(array)[index] }
       let keys = owner.destinationKeys(slot)
       return object(of: owner, keys.indices.contains(index) ? keys[index] : nil)
     }
@@ -67,6 +73,7 @@ extension RelatedObjects {
   public var first: Element? {
     switch storage {
     case .list(let objects): objects.first
+    case .view(let owner, _) where owner.isLoose: array.first
     case .view(let owner, let slot): object(of: owner, owner.destinations(of: slot).first)
     }
   }
@@ -75,6 +82,7 @@ extension RelatedObjects {
   public var last: Element? {
     switch storage {
     case .list(let objects): objects.last
+    case .view(let owner, _) where owner.isLoose: array.last
     case .view(let owner, let slot): object(of: owner, owner.destinations(of: slot).last)
     }
   }
@@ -89,6 +97,7 @@ extension RelatedObjects {
   public func firstIndex(of object: Element) -> Int? {
     switch storage {
     case .list(let objects): objects.firstIndex { $0 === object }
+    case .view(let owner, _) where owner.isLoose: array.firstIndex { $0 === object }
     case .view(let owner, let slot):
       contains(object) ? owner.destinationKeys(slot).firstIndex { $0.key == object.key } : nil
     }
@@ -106,7 +115,7 @@ extension RelatedObjects {
       storage = .list(others)
     case .view(let owner, let slot):
       guard let relation = owner.shape.relations[slot] else { return }
-      owner.graph?.deferError { try owner.place(object, at: index, in: relation) }
+      owner.deferError { try owner.place(object, at: index, in: relation) }
     }
   }
 

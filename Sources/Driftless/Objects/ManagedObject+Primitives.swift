@@ -20,8 +20,10 @@ extension ManagedObject {
       let objects = destinations(slot)
       return relation.isOrdered ? objects : Set(objects)
     }
-    let value = read(try primitiveSlot(name))
+    let slot = try primitiveSlot(name)
+    let value = read(slot)
     if case .reference(let key) = value { return objects([key]).first }
+    if isLoose, let end = looseEnds(slot).first { return end }
     return value.plain
   }
 
@@ -32,6 +34,7 @@ extension ManagedObject {
   @_disfavoredOverload
   public final func setPrimitiveValue(_ value: Any?, forKey name: String) throws(ObjectError) {
     let slot = try primitiveSlot(name)
+    if isLoose, shape.relations[slot] != nil { return try setValue(value, forKey: name) }
     if needsWaking { fire() }
     guard !state.contains(.unreadable) else { throw unreadable(nil) }
     var value = value

@@ -7,7 +7,9 @@ extension ManagedObject {
   final func destination<Destination: ManagedObject>(
     of relation: Relation, as type: Destination.Type
   ) -> Destination? {
-    guard case .reference(let key) = read(relation.slot), let graph else { return nil }
+    guard case .reference(let key) = read(relation.slot), let graph else {
+      return looseEnds(relation.slot).first as? Destination
+    }
     guard let object = graph.object(for: key, in: shape.planIndex, adopting: type) else {
       return nil
     }
@@ -19,6 +21,7 @@ extension ManagedObject {
   }
 
   final func setDestination(_ object: ManagedObject?, of relation: Relation) throws(ObjectError) {
+    if isLoose { return try setLooseEnds(object.map { [$0] } ?? [], of: relation) }
     if let object { try check(object, fits: relation) }
     if state.contains(.awakening) {
       // No change, so the other end does not follow.
@@ -45,7 +48,9 @@ extension ManagedObject {
     return collection(slot, reading: true).content
   }
 
-  final func destinationCount(_ slot: Int) -> Int { destinations(of: slot).count }
+  final func destinationCount(_ slot: Int) -> Int {
+    isLoose ? looseEnds(slot).count : destinations(of: slot).count
+  }
 
   /// The read state of a to-many slot, for its count and its ends.
   final func destinations(of slot: Int) -> ToManyState {
@@ -54,7 +59,7 @@ extension ManagedObject {
   }
 
   final func destinations(_ slot: Int) -> [ManagedObject] {
-    guard let graph else { return [] }
+    guard let graph else { return looseEnds(slot) }
     if state.contains(.asleep) { fire() }
     let objects = destinationKeys(slot).compactMap {
       graph.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
@@ -64,6 +69,7 @@ extension ManagedObject {
   }
 
   final func contains(_ object: ManagedObject, in slot: Int) -> Bool {
+    if isLoose { return looseEnds(slot).contains(object) }
     if state.contains(.tracked) { noteAccess(slot) }
     // Objects of other stores and entities have the same keys.
     guard let relation = shape.relations[slot], object.graph === graph,
@@ -77,6 +83,7 @@ extension ManagedObject {
   }
 
   final func addDestination(_ object: ManagedObject, to relation: Relation) throws(ObjectError) {
+    if isLoose { return try setLooseEnds(looseEnds(relation.slot) + [object], of: relation) }
     try check(object, fits: relation)
     guard !state.contains(.awakening), !contains(object, in: relation.slot) else { return }
     if relation.inverseSlot >= 0, !relation.inverseIsToMany,
@@ -95,6 +102,9 @@ extension ManagedObject {
   final func removeDestination(
     _ object: ManagedObject, from relation: Relation
   ) throws(ObjectError) {
+    if isLoose {
+      return try setLooseEnds(looseEnds(relation.slot).filter { $0 !== object }, of: relation)
+    }
     guard !state.contains(.awakening), contains(object, in: relation.slot) else { return }
     if relation.inverseSlot >= 0, !relation.inverseIsToMany,
       let inverse = object.shape.relations[relation.inverseSlot]
@@ -109,6 +119,7 @@ extension ManagedObject {
   final func setDestinations(
     _ objects: [ManagedObject], of relation: Relation
   ) throws(ObjectError) {
+    if isLoose { return try setLooseEnds(objects, of: relation) }
     for object in objects { try check(object, fits: relation) }
     guard !state.contains(.awakening) else { return }
     var seen: Set<ObjectIdentifier> = []
@@ -122,6 +133,7 @@ extension ManagedObject {
 
   /// Gives the objects of an ordered relationship, which must be the present ones, their places.
   final func arrange(_ objects: [ManagedObject], at slot: Int) {
+    if isLoose { return keptParts.set(objects, at: slot) }
     let keys = objects.map(\.objectKey)
     guard !state.contains(.awakening), keys != destinationKeys(slot) else { return }
     if let undo = graph?.undoManager {
@@ -213,16 +225,20 @@ extension ManagedObject {
         suggestion: "Assign new objects to one store, or keep the other's ID in an attribute.")
     }
     guard object.shape.isKind(of: relation.destination) else {
-      throw ObjectError(
-        .typeMismatch,
-        "\(entity.name).\(relation.name) holds \(relation.destination.name), "
-          + "not \(object.entity.name)",
-        suggestion: "Set an object of the relationship's destination entity.")
+      throw wrongEntity(of: object, in: relation)
     }
     guard relation.inverseSlot >= 0, !relation.inverseIsToMany else { return }
     // Its end is set as well.
     if object.needsWaking { object.fire() }
     guard !object.state.contains(.unreadable) else { throw object.unreadable(nil) }
+  }
+
+  final func wrongEntity(of object: ManagedObject, in relation: Relation) -> ObjectError {
+    ObjectError(
+      .typeMismatch,
+      "\(entity.name).\(relation.name) holds \(relation.destination.name), "
+        + "not \(object.entity.name)",
+      suggestion: "Set an object of the relationship's destination entity.")
   }
 
   final func classMismatch(_ type: ManagedObject.Type) -> ObjectError {

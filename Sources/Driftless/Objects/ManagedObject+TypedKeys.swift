@@ -24,7 +24,7 @@ extension ManagedObject {
     }
     set {
       guard let relation = relation(key.property, isToMany: false) else { return }
-      graph?.deferError { try setDestination(newValue, of: relation) }
+      deferError { try setDestination(newValue, of: relation) }
     }
   }
 
@@ -44,7 +44,7 @@ extension ManagedObject {
     set {
       guard let relation = relation(key.property, isToMany: true) else { return }
       if newValue.isView(of: self, slot: relation.slot) { return }
-      graph?.deferError { try setDestinations(newValue.array, of: relation) }
+      deferError { try setDestinations(newValue.array, of: relation) }
     }
   }
 
@@ -52,7 +52,7 @@ extension ManagedObject {
   final func attributeValue(_ name: PropertyName) -> PropertyValue {
     let slot = shape.layout.index(of: name)
     guard slot >= 0 else {
-      graph?.deferError { throw unknownProperty(name.name) }
+      deferError { throw unknownProperty(name.name) }
       return .null
     }
     return read(slot)
@@ -68,18 +68,18 @@ extension ManagedObject {
     guard slot >= 0, case .attribute(_, let type) = shape.layout.slots[slot].kind,
       !types.contains(type)
     else { return }
-    graph?.deferError { throw typeMismatch(value, slot) }
+    deferError { throw typeMismatch(value, slot) }
   }
 
   @usableFromInline
   final func setAttributeValue(_ value: PropertyValue, _ name: PropertyName) {
     let slot = shape.layout.index(of: name)
     guard slot >= 0 else {
-      graph?.deferError { throw unknownProperty(name.name) }
+      deferError { throw unknownProperty(name.name) }
       return
     }
     guard shape.kinds[slot].accepts(value), shape.kinds[slot] != .toOne else {
-      graph?.deferError { throw typeMismatch(value, slot) }
+      deferError { throw typeMismatch(value, slot) }
       return
     }
     set(value, at: slot)
@@ -93,7 +93,7 @@ extension ManagedObject {
   /// ```
   /// - Throws: what `body` throws, else ``ObjectError`` with the code `unreadable`, `typeMismatch` or `unknownProperty`.
   public final func accessing<Result>(_ body: () throws -> Result) throws -> Result {
-    guard let graph else { return try body() }
+    guard let graph else { return try keptParts.throwingErrors(of: body) }
     return try graph.throwingErrors(of: body)
   }
 
@@ -119,7 +119,7 @@ extension ManagedObject {
   private final func relation(_ name: PropertyName, isToMany: Bool) -> Relation? {
     let slot = shape.layout.index(of: name)
     guard slot >= 0, let relation = shape.relations[slot], relation.isToMany == isToMany else {
-      graph?.deferError { throw unknownProperty(name.name) }
+      deferError { throw unknownProperty(name.name) }
       return nil
     }
     return relation

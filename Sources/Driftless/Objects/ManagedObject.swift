@@ -46,6 +46,8 @@ open class ManagedObject {
   private var currentID: ManagedObjectID?
   /// Who tracks its properties, once one of them was read while the context tracks observation.
   @exclusivity(unchecked) var observers: ObjectObservers?
+  /// What it keeps while it is in no context; nil where that is nothing.
+  @exclusivity(unchecked) var looseParts: LooseParts?
 
   /// Contexts make objects; see ``ManagedObjectContext/insert(_:identity:)``. A subclass inherits it.
   public required init(_ birth: borrowing ObjectBirth) {
@@ -161,6 +163,10 @@ open class ManagedObject {
   /// What it shares with the other objects of its context; nil once it is gone from there.
   final var graph: ObjectGraph? { graphReference?.object }
 
+  /// Whether it is in no context.
+  @inline(__always)
+  final var isLoose: Bool { graphReference == nil }
+
   @inline(__always)
   final func isIn(_ graph: ObjectGraph) -> Bool {
     graphReference?.isOf(graph) ?? false
@@ -243,6 +249,29 @@ open class ManagedObject {
   open func validateForUpdate() throws { try formed(validateProperties) }
   /// Throws what keeps the object from being deleted. Call super first.
   open func validateForDelete() throws { try formed(validateDeletion) }
+
+  /// Entity and key, and the values that are there; of a to-one relationship entity and key of the other end. Never reads
+  /// from the store.
+  open var description: String {
+    let name = "\(entity.name) \(objectKey.shortText)"
+    guard !isFault else { return "<\(name): fault>" }
+    let texts = shape.layout.slots.compactMap { slot -> String? in
+      guard shape.kinds[slot.index] != .toMany else { return nil }
+      return text(of: values[slot.index], at: slot.index).map { "\(slot.name): \($0)" }
+    }
+    return "<\(name): \(texts.joined(separator: ", "))>"
+  }
+
+  private final func text(of value: PropertyValue, at slot: Int) -> String? {
+    if case .reference(let key) = value {
+      let other = graph?.registered(key, in: shape.planIndex)
+      let shape = other?.shape ?? graph?.shapes(at: shape.planIndex)?.shape(numbered: key.entity)
+      let entity = shape?.entity ?? self.shape.relations[slot]?.destination
+      return "\(entity?.name ?? "")/\(key.shortText)"
+    }
+    if let end = looseEnds(slot).first { return "\(end.entity.name)/\(end.objectKey.shortText)" }
+    return value.plain.map { "\($0)" }
+  }
 }
 
 /// What a context hands to the initialiser of an object.
@@ -267,15 +296,9 @@ extension ManagedObject: ObjectKeyProviding {
   }
 }
 
-extension ManagedObject: CustomStringConvertible {
-  /// Never reads from the store.
-  public final var description: String {
-    let name = "\(entity.name) \(key < 0 ? "t" : "p")\(key.magnitude)"
-    guard !isFault else { return "<\(name): fault>" }
-    let texts = shape.layout.slots.compactMap { slot -> String? in
-      guard shape.kinds[slot.index] != .toMany, !values[slot.index].isNull else { return nil }
-      return "\(slot.name): \(values[slot.index].plain ?? "nil")"
-    }
-    return "<\(name): \(texts.joined(separator: ", "))>"
-  }
+extension ManagedObject: CustomStringConvertible {}
+
+extension ObjectKey {
+  /// `p3` for what a store has, `t3` for what none has yet.
+  fileprivate var shortText: String { "\(key < 0 ? "t" : "p")\(key.magnitude)" }
 }

@@ -1,3 +1,4 @@
+import Logging
 import Synchronization
 
 /// The classes that objects of entities are made of, by class name.
@@ -14,9 +15,14 @@ enum ObjectClasses {
     var unknown: Set<String> = []
     /// Where classes are looked for that are named without a module.
     var modules: Set<String> = []
+    /// Entities and the classes that they name in vain, as was said.
+    var noted: Set<String> = []
   }
 
   private static let registry = Mutex(Registry())
+  /// Of what is said about classes; a program that has none may leave it out.
+  static let logLabel = "driftless.classes"
+
   /// Another number whenever a class became known.
   private static let registrations = Atomic<Int>(0)
 
@@ -65,6 +71,20 @@ enum ObjectClasses {
       candidate = current.superentity
     }
     return ManagedObject.self
+  }
+
+  /// Says, once an entity and class, that an object is made of another class than the entity names, as of a class that is
+  /// spelt wrong.
+  static func noteLacking(_ entity: EntityDescription, in type: ManagedObject.Type) {
+    let name = entity.managedObjectClassName ?? ""
+    guard !name.isEmpty, name != "ManagedObject", !hasNoClass(entity), !represents(type, entity),
+      registry.withLock({ $0.noted.insert("\(entity.name) \(name)").inserted })
+    else { return }
+    Logger(label: logLabel).warning(
+      """
+      \(entity.name) names the class \(name), which the program does not have: its objects are of \(type). \
+      Correct the name in the model, or call ManagedObject.register(_:) with the class at start.
+      """)
   }
 
   /// Whether the entity names the class with its module.

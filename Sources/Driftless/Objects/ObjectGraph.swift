@@ -83,7 +83,7 @@ final class ObjectGraph {
   /// How often they were cleared.
   private var clearedCount = 0
   /// A loop over many objects that cannot be read says so often enough.
-  private static let accessorErrorsMax = 100
+  static let accessorErrorsMax = 100
 
   /// - Parameters:
   ///   - number: Tells the graph from others of the process.
@@ -150,7 +150,7 @@ final class ObjectGraph {
     guard let shape = shapes(at: plan)?.shape(numbered: key.entity) else { return nil }
     if let object = keys.registry(of: shape).object(key.key) { return object }
     shape.adopt(type)
-    return register(shape, key: key.key, state: .fault, as: shape.objectClass)
+    return register(shape, key: key.key, state: .fault, as: shape.classToMake)
   }
 
   /// Makes the object of a key that no object here has.

@@ -91,6 +91,14 @@ package final class ObjectShape: Sendable {
     }
   }
 
+  /// The class to make an object of, who is there without the one that the entity names.
+  var classToMake: ManagedObject.Type {
+    if let firstClass { return firstClass }
+    let type = objectClass
+    ObjectClasses.noteLacking(entity, in: type)
+    return type
+  }
+
   /// Takes the class that a caller's typed key or request names, unless one is registered.
   func adopt(_ type: ManagedObject.Type) {
     guard type != ManagedObject.self, ObjectClasses.represents(type, entity) else { return }

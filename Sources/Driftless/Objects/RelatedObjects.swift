@@ -28,7 +28,9 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
     switch storage {
     case .list(let objects): return objects
     case .view(let owner, let slot):
-      guard let graph = owner.graph else { return [] }
+      guard let graph = owner.graph else {
+        return owner.looseEnds(slot).compactMap { $0 as? Element }
+      }
       return owner.destinationKeys(slot).compactMap {
         graph.object(for: $0, in: owner.shape.planIndex, adopting: Element.self) as? Element
       }
@@ -63,7 +65,7 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
       if !objects.contains(where: { $0 === object }) { storage = .list(objects + [object]) }
     case .view(let owner, let slot):
       guard let relation = owner.shape.relations[slot] else { return }
-      owner.graph?.deferError { try owner.addDestination(object, to: relation) }
+      owner.deferError { try owner.addDestination(object, to: relation) }
     }
   }
 
@@ -73,7 +75,7 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
     case .list(let objects): storage = .list(objects.filter { $0 !== object })
     case .view(let owner, let slot):
       guard let relation = owner.shape.relations[slot] else { return }
-      owner.graph?.deferError { try owner.removeDestination(object, from: relation) }
+      owner.deferError { try owner.removeDestination(object, from: relation) }
     }
   }
 

@@ -207,10 +207,14 @@ extension ExactDouble {
 /// Decimals on disk: a REAL, as Core Data writes it, where that names the same number; else its text in a BLOB, which
 /// no column affinity changes.
 enum DecimalStorage {
+  /// What Core Data writes for `NSDecimalNumber.notANumber`, which is no value here. One that is written here is a BLOB.
+  static let notANumber = "NaN"
+
   static func value(in statement: SQLiteStatement, _ column: Int32) -> PropertyValue {
     let text: String
     switch statement.value(column) {
     case .blob(let bytes): text = String(decoding: bytes, as: UTF8.self)
+    case .text(notANumber): return .null
     case .text(let stored): text = stored
     case .integer(let number): return .decimal(Decimal(number))
     case .real(let number): text = "\(number)"

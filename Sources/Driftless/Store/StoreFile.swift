@@ -107,6 +107,7 @@ struct StoreFile {
       try StoreDefinition.createDerivedTriggers(schema, on: connection)
       try StoreDefinition.fill(schema, metadata, identifier: identifier, on: connection)
       try StoreDefinition.complete(schema, on: connection)
+      if options.holdsToManyInColumns { try connection.execute(ChangeTable.coreDataIndex) }
     }
   }
 }

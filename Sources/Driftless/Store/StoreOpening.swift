@@ -249,7 +249,7 @@ struct StoreOpening {
       }
       throw StoreError(
         .incompatibleModel,
-        "\(file.name) was written with another model; different are \(different.joined(separator: ", ")).",
+        "\(another); different are \(different.joined(separator: ", ")).",
         suggestion: "Open it with its own model, or migrate it.")
     }
   }
@@ -258,7 +258,7 @@ struct StoreOpening {
   private func checkTables(of schema: StoreSchema) throws {
     func refusal(_ missing: String) -> StoreError {
       StoreError(
-        .incompatibleModel, "\(file.name) was written with another model: it has no \(missing).",
+        .incompatibleModel, "\(another): the file has no \(missing).",
         suggestion: "Open it with its own model, or migrate it.")
     }
     for entity in schema.entities where schema.entityNumber(of: entity) == 0 {
@@ -286,15 +286,23 @@ struct StoreOpening {
     return metadata.format == 0 || usesJoinTables ? try PresentTables(connection) : nil
   }
 
+  private var another: String { "\(file.name) was written with another model" }
+
   /// Whether a file that Core Data wrote has the tables of a model, no more and no less.
   func isWritten(with model: ManagedObjectModel) throws -> Bool {
     // A version that is wrong wrote nothing.
     guard (try? model.freeze()) != nil else { return false }
+    return try difference(from: model) == nil
+  }
+
+  /// What the tables of a file tell first to have been written with another model; nil where it has those of the model, no
+  /// more and no less.
+  func difference(from model: ManagedObjectModel) throws -> String? {
     do {
       try checkNothingIsMissing(in: openExisting(model: model, nil).schema)
-      return true
+      return nil
     } catch let error as StoreError where error.code == .incompatibleModel {
-      return false
+      return String(error.message.dropFirst(another.count).drop { ":; ".contains($0) })
     }
   }
 
@@ -303,7 +311,7 @@ struct StoreOpening {
     func refusal(_ unknown: String) -> StoreError {
       StoreError(
         .incompatibleModel,
-        "\(file.name) was written with another model: this one has no property for \(unknown).",
+        "\(another): this one has no property for \(unknown).",
         suggestion: "Open it with its own model, or for reading only, or say ignoresVersioning.")
     }
     let numbers = Set(schema.numbers.map { Int64($0.number) })

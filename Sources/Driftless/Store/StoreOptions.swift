@@ -29,7 +29,8 @@ public struct StoreOptions: Hashable, Sendable {
 
   /// Whether a new file has to-many relationships without inverse as Core Data lays them out: as a column of the objects that
   /// are held. An object is then in one collection of the relationship at most, and the store cannot be enrolled for sync.
-  /// Otherwise they are a table of pairs. A file that is there keeps what it has.
+  /// Otherwise they are a table of pairs. A file that is there keeps what it has. A new one has an index of its changes by
+  /// transaction then, as Core Data's have.
   public var holdsToManyInColumns = false
 
   /// How many readers of the store are at work at once in this process, each with a connection, and how many pieces of work

@@ -66,7 +66,7 @@ struct BatchInserter {
 
   private func makeObject() -> ManagedObject {
     // Born as changed in the event already, so that no write notes it there.
-    let object = shape.objectClass.init(
+    let object = shape.classToMake.init(
       ObjectBirth(
         shape: shape, graph: scratch.graph, key: scratch.graph.keys.nextTemporaryKey,
         state: .changedNew))

@@ -110,7 +110,7 @@ public struct BatchedObjects<Object: ManagedObject>: RandomAccessCollection {
     case .saved(let key, let shape):
       let known = context.graph.registered(key, in: shape.planIndex)
       guard let known else {
-        return context.graph.register(shape, key: key.key, state: .fault, as: shape.objectClass)
+        return context.graph.register(shape, key: key.key, state: .fault, as: shape.classToMake)
           as? Object
       }
       return known.shape === shape ? known as? Object : nil
@@ -137,7 +137,7 @@ public struct BatchedObjects<Object: ManagedObject>: RandomAccessCollection {
       case .held(let object): (object.key, object.shape)
       case .saved(let key, let shape): (key.key, shape)
       }
-    let type = shape.objectClass as? Object.Type ?? Object.self
+    let type = shape.classToMake as? Object.Type ?? Object.self
     let object = type.init(
       ObjectBirth(shape: shape, graph: context.graph, key: key, state: .fault))
     object.detach()

@@ -14,8 +14,8 @@ extension ManagedObjectContext {
   /// until ``rollback()`` or ``clearAccessorErrors()``.
   /// - Throws: ``ValidationFailure`` with all that is wrong, or an error of an override as it is when it is the only one,
   ///   ``SaveConflictError`` when another save changed the same objects and ``ConstraintConflictError`` when a uniqueness
-  ///   constraint would be broken, unless ``mergePolicy`` resolves it, ``ObjectError`` for what accessors could
-  ///   not do, or what the store met.
+  ///   constraint would be broken, unless ``mergePolicy`` resolves it, ``ObjectError`` for what an accessor could
+  ///   not do and ``AccessorFailure`` for several such errors, or what the store met.
   public func save() throws {
     // Objects that only the context held go with what they changed.
     defer { graph.takeInDepartures() }

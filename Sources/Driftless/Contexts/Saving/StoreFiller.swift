@@ -159,7 +159,7 @@ private struct StoreFiller {
     _ object: OutsideObject, _ references: [Int: ObjectKey]
   ) throws -> ManagedObject {
     let shape = try shape(of: object)
-    let made = shape.objectClass.init(
+    let made = shape.classToMake.init(
       ObjectBirth(
         shape: shape, graph: scratch.graph, key: scratch.graph.keys.nextTemporaryKey,
         state: .changedNew))

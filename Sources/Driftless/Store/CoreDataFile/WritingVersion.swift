@@ -32,14 +32,52 @@ package struct WritingVersion {
     guard metadata.format == 0 else { return nil }
     // Core Data's hashes are not ours to compute: versions without them are judged by the tables.
     for (version, model) in candidates where !model.hasRecordedHashes {
-      let isMeant = try PersistentStore.onFile(url, .inspecting(url)) { connection in
-        let file = StoreFile(url: url, options: .inspecting(url))
-        return try StoreOpening(file: file, connection: connection).isWritten(with: model)
-      }
+      let isMeant = try opening(url) { try $0.isWritten(with: model) }
       if isMeant { return WritingVersion(version: version, model: model, configuration: nil) }
     }
     return nil
   }
+
+  private static func opening<Result>(
+    _ url: URL, _ body: (StoreOpening) throws -> Result
+  ) throws -> Result {
+    try PersistentStore.onFile(url, .inspecting(url)) { connection in
+      let file = StoreFile(url: url, options: .inspecting(url))
+      return try body(StoreOpening(file: file, connection: connection))
+    }
+  }
+
+  /// Why a file was written with none of the versions that can be read: what tells first of each, one sentence a version.
+  package static func differences(
+    among versions: [ModelVersion], for url: URL
+  ) throws -> [String] {
+    let (_, metadata) = try PersistentStore.metadata(at: url)
+    return try versions.compactMap { version in
+      guard let model = try? version.model(), (try? model.freeze()) != nil else { return nil }
+      let isByHashes = metadata.format > 0 || model.hasRecordedHashes
+      let text =
+        isByHashes
+        ? difference(of: model, metadata) : try opening(url) { try $0.difference(from: model) }
+      return text.map { "\(version.name): \($0)" + ($0.hasSuffix(".") ? "" : ".") }
+    }
+  }
+
+  /// By the hashes of entities.
+  private static func difference(
+    of model: ManagedObjectModel, _ metadata: StoreMetadata
+  ) -> String? {
+    let names = Set(model.entities.map(\.name))
+    let different = model.incompatibleEntities(metadata.values, among: names)
+    let stored = metadata.values[StoreMetadata.versionHashesKey] as? [String: Data] ?? [:]
+    if let unknown = different.first(where: { !names.contains($0) }) {
+      return "this one has no entity \(unknown)"
+    }
+    if let added = different.first(where: { stored[$0] == nil }) {
+      return "the file has no entity \(added)"
+    }
+    return different.first.map { "the entity \($0) is another one in the file" }
+  }
+
   /// What is wrong with those versions that cannot be read, one sentence each.
   package static func unreadable(among versions: [ModelVersion]) -> [String] {
     versions.compactMap { version in

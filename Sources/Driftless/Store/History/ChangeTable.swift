@@ -9,6 +9,9 @@ package enum ChangeTable {
     CREATE TABLE IF NOT EXISTS ACHANGE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
     ZCHANGETYPE INTEGER, ZENTITY INTEGER, ZENTITYPK INTEGER, ZTRANSACTIONID INTEGER, ZCOLUMNS BLOB)
     """
+  /// As Core Data has it. Changes are found by their range: it costs each save and serves other programs.
+  static let coreDataIndex =
+    "CREATE INDEX IF NOT EXISTS ACHANGE_ZTRANSACTIONID_INDEX ON ACHANGE (ZTRANSACTIONID)"
   /// The number of the oldest change that is left, in SQL; null for none.
   package static let oldestSQL = "(SELECT min(Z_PK) FROM ACHANGE)"
 

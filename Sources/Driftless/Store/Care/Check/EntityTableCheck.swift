@@ -134,7 +134,10 @@ private struct ValueRule {
       if storage == .blob { return isExactDouble(statement) ? nil : .form }
       return storage == .text ? .type : nil
     case .decimal:
-      guard storage == .blob else { return storage == .text ? .type : nil }
+      guard storage == .blob else {
+        return storage == .text && statement.string(step.column) != DecimalStorage.notANumber
+          ? .type : nil
+      }
       return DecimalStorage.value(in: statement, step.column).isNull ? .form : nil
     case .string: return storage == .text ? encoding(statement) : .type
     case .uri:
