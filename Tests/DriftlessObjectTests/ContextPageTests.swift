@@ -70,7 +70,7 @@ struct ContextPageTests {
     #expect(try book.value(forKey: "pages") as? Int64 == 7 && book.author == nil)
     let author = try context.insert(Author.self)
     author.name = "Eco"
-    #expect(throws: ObjectError.self) { try book.setValue(author, forKey: "author") }
+    try book.setValue(author, forKey: "author")
     #expect(throws: ObjectError.self) { try author.setValue([book], forKey: "books") }
     try context.insert(book)
     #expect(book.isInserted && book.managedObjectContext === context)
