@@ -25,6 +25,13 @@ struct RandomModel {
     return (0...below(6)).map { _ in pool[below(pool.count)] }.joined()
   }
 
+  /// Text within quotes, since what a file says of a predicate or a derivation is read as such.
+  private mutating func expression() -> String {
+    "\"" + text().filter { !"\"'\\".contains($0) } + "\""
+  }
+
+  private mutating func predicate() -> String? { flip() ? "name == " + expression() : nil }
+
   private mutating func maybe() -> String? { flip() ? text() : nil }
 
   private mutating func dictionary() -> [String: String] {
@@ -67,7 +74,7 @@ struct RandomModel {
     model.versionIdentifiers = Set([maybe()].compactMap { $0 })
     model.setEntities(entities.filter { _ in flip() }, forConfigurationName: "Some")
     model.fetchRequestTemplatesByName = [
-      "t": FetchRequestTemplate(name: "t", entityName: names[0], predicate: maybe())
+      "t": FetchRequestTemplate(name: "t", entityName: names[0], predicate: predicate())
     ]
     return model
   }
@@ -89,7 +96,7 @@ struct RandomModel {
       let fetched = FetchedPropertyDescription()
       fetched.name = "fetched"
       fetched.fetchEntityName = first.name
-      fetched.fetchPredicate = maybe()
+      fetched.fetchPredicate = predicate()
       entities[entities.count - 1].properties.append(fetched)
     }
   }
@@ -105,7 +112,7 @@ struct RandomModel {
     case 6:
       let derived = DerivedAttributeDescription()
       derived.type = .integer64
-      derived.derivationExpressionFormat = "d" + text()
+      derived.derivationExpressionFormat = expression()
       attribute = derived
     default:
       attribute = AttributeDescription()
