@@ -16,7 +16,9 @@ extension SyncEngine {
   /// Gives a store a name that its server shows to its operator in place of the host's; it is told from the next request of a
   /// new transport on.
   ///
-  /// - Parameter name: Nil for the host's again.
+  /// - Parameters:
+  ///   - name: Nil for the host's again.
+  ///   - store: An open store, enrolled or not.
   /// - Throws: `StoreError`.
   public static func setName(_ name: ReplicaName?, of store: PersistentStore) throws {
     _ = try store.write(TransactionInfo(author: importAuthor, kind: .imported)) {
