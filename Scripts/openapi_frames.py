@@ -38,6 +38,11 @@ schemathesis.openapi.media_type(TYPES[0], st.composite(changed)(frames(PAGE)))
 schemathesis.openapi.media_type(TYPES[1], st.composite(changed)([PAGE]))
 
 
-@schemathesis.serializer(*TYPES)
+# A piece of a large value is any bytes.
+VALUE = "application/vnd.driftless.value"
+schemathesis.openapi.media_type(VALUE, st.binary(max_size=1024))
+
+
+@schemathesis.serializer(*TYPES, VALUE)
 def as_bytes(_, value):
     return value if isinstance(value, bytes) else str(value).encode()

@@ -42,8 +42,8 @@ struct FileTrial {
 
   private mutating func note(_ error: any Error) {
     switch error {
-    case is StoreError, is ObjectError, is FetchError, is ModelError, is ValidationError,
-      is ValidationFailure, is SaveConflictError, is SQLiteError:
+    case is StoreError, is ObjectError, is AccessorFailure, is FetchError, is ModelError,
+      is ValidationError, is ValidationFailure, is SaveConflictError, is SQLiteError:
       break
     default: strange.append("threw \(type(of: error)): \("\(error)".prefix(200))")
     }
