@@ -36,7 +36,6 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasClones = true
       $0.hasServerRestores = true
     },
-    make("large values") { $0.hasLargeValues = true },
     make("large values, whatever happens") {
       $0.server = .sqlite
       $0.hasLargeValues = true
@@ -117,6 +116,7 @@ extension Scenario: CustomTestStringConvertible {
     make("trees") { $0.hasTrees = true },
     make("ordered many-to-many") { $0.hasOrderedManyToMany = true },
     make("given identities") { $0.hasGivenIdentities = true },
+    make("large values") { $0.hasLargeValues = true },
     make("large values in files") {
       $0.server = .sqlite
       $0.hasLargeValues = true

@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import DriftlessServer
+import DriftlessTesting
 import Foundation
 
 extension SimulatedServer {
