@@ -141,6 +141,31 @@ import Testing
     #expect(turns.count == 0)
   }
 
+  @Test("What costs more than a turn, and is put back, has its turn while others never stop")
+  func putBackLarge() {
+    var turns = ZoneTurns<Int64>(credit: 1_000)
+    func cost(of zone: Int64) -> Int { zone == 1 ? 3_000 : 400 }
+    turns.add(1, of: 1, cost: cost(of: 1))
+    var waiting: [Int64: Int] = [2: 0, 3: 0, 4: 0]
+    for _ in 0..<300 {
+      for zone in waiting.keys.sorted() {
+        for _ in waiting[zone, default: 0]..<4 { turns.add(zone, of: zone, cost: cost(of: zone)) }
+        waiting[zone] = 4
+      }
+      let group = turns.next(most: (64, 100_000)) { _ in false }
+      // There is time for so much of it.
+      var (written, spent) = (0, 0)
+      for zone in group where spent < 1_000 {
+        if zone == 1 { return }
+        waiting[zone, default: 0] -= 1
+        (written, spent) = (written + 1, spent + cost(of: zone))
+      }
+      turns.putBack(
+        group.dropFirst(written).map { ($0, $0, cost(of: $0)) }, after: group[written - 1])
+    }
+    Issue.record("it never had its turn")
+  }
+
   @Test("More properties of an object than may be are refused before the writer, by their number")
   func tooMany() async throws {
     var limits = ServerLimits()

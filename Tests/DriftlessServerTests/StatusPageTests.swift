@@ -188,7 +188,11 @@ struct StatusPageTests {
       var options = server.server.options
       options.limits = shorter
       _ = try server.server.reload(options)
-      while try await isIn(fourth) { try await Task.sleep(for: .milliseconds(50)) }
+      let deadline = ContinuousClock.now + .seconds(60)
+      while try await isIn(fourth), ContinuousClock.now < deadline {
+        try await Task.sleep(for: .milliseconds(50))
+      }
+      #expect(try await !isIn(fourth), "a session ends")
     }
   }
 

@@ -1,6 +1,7 @@
 import Crypto
 package import Foundation
 import Logging
+import NIOCore
 import NIOSSL
 import Synchronization
 
@@ -24,6 +25,8 @@ struct ServingCertificate: Sendable {
         privateKey: .privateKey(try NIOSSLPrivateKey(file: key.path, format: .pem)))
       configuration.minimumTLSVersion = .tlsv12
       configuration.cipherSuiteValues = Self.suites
+      // Who is hung up on and does not answer keeps its place no longer.
+      configuration.shutdownTimeout = .seconds(1)
       // A key that is another certificate's is found here, and not with the first client.
       context = try NIOSSLContext(configuration: configuration)
       fingerprint = try chain.first.map { Self.fingerprint(try $0.toDERBytes()) } ?? ""

@@ -151,7 +151,8 @@ enum LogBounds {
   static let numberMax: UInt64 = (1 << 40) - 1
   /// A replica's own entries above the cursor of its push that are looked at.
   /// Where there are more, the older ones count as others', and what builds on them is stale until its replica has pulled.
-  static let ownFramesMax = 4096
+  /// More than a push has parts (`partsPerPushMax`): the last one may build on the first.
+  static let ownFramesMax = 16_384
 }
 
 /// The text that a constraint of unique keys has in the tables: a JSON list of the entity and its properties.

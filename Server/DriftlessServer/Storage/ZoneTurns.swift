@@ -42,6 +42,8 @@ package struct ZoneTurns<Element> {
       let old = lines.firstIndex { $0.zone == zone }
       var line = old.map { lines.remove(at: $0) } ?? Line(zone: zone)
       line.waiting.insert((element, cost), at: 0)
+      // It has paid for its turn, and is not to save up for it again: others would be before it for ever.
+      line.credit += cost
       lines.insert(line, at: zone == last ? lines.count : 0)
     }
   }

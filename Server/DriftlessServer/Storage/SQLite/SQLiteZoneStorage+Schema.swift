@@ -203,6 +203,8 @@ enum ServerSchema {
         StagedParts.statement, AuditLog.statement, EnrolmentCodes.statement,
         PurgedLog.statement, LargeValues.statement, PropertyNames.statement,
         "DROP INDEX IF EXISTS log_replica", logIndex,
+        // A program of before deletes zones, and knows nothing of these.
+        "DELETE FROM zone_property WHERE zone NOT IN (SELECT id FROM zone)",
       ] {
         try connection.execute(statement)
       }

@@ -190,35 +190,28 @@ extension Administration {
   /// Between two transactions it waits for longer than SQLite lets pass until it looks again whether a database is free, so that each
   /// push that waits has its turn.
   private func strip(_ zone: ZoneRecord, at now: Int64) throws {
-    func step(_ body: () throws -> Bool) throws -> Bool {
-      try write {
+    func inSteps(_ step: () throws -> Bool) throws {
+      while try write({
         guard let current = try? connection.current(zone), current.generation == zone.generation
         else { return false }
-        return try body()
+        return try step()
+      }) {
+        // The thread is the command's: while it sleeps the server has the writer.
+        Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
       }
     }
-    while try step({
+    try inSteps {
       try PurgedLog.strip(
         zone, entriesMax: Self.stripEntriesMax, bytesMax: Self.stripBytesMax, on: connection)
-    }) {
-      Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
     }
     let floor = try PurgedLog.floor(of: zone, on: connection)
-    while try step({
+    try inSteps {
       try LargeValues.forgetUses(
         through: floor, zone: zone.id, countMax: Self.stripValuesMax, at: now, on: connection)
-    }) {
-      Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
     }
     // Where the server takes no values any more, no other brings this about.
-    while try step({
-      try LargeValues.collectWithin(at: now, first: zone.id, on: connection)
-    }) {
-      Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
-    }
-    while try step({ try PurgedLog.dropUnnamedFile(of: zone, on: connection) }) {
-      Thread.sleep(forTimeInterval: Self.stripPauseSeconds)
-    }
+    try inSteps { try LargeValues.collectWithin(at: now, first: zone.id, on: connection) }
+    try inSteps { try PurgedLog.dropUnnamedFile(of: zone, on: connection) }
   }
 
   private func report(
