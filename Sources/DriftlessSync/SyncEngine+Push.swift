@@ -73,17 +73,18 @@ extension SyncEngine {
     try offerLostCells()
     do {
       try await pushPending(allowsMassDelete, &report)
+      // Others show what was sent as their models hold it.
+      try parkRefused()
+      // What was stale for good is tried again after all else, which it never holds up.
+      let again = try conflictingToTry()
+      guard !again.isEmpty else { return }
+      try await pushPending(allowsMassDelete, &report, tryingAgain: again)
+      try releaseChanged()
     } catch let full as NoRoomForValues {
       try await pushWithoutValues(allowsMassDelete, &report)
+      try parkRefused()
       throw full.error
     }
-    // Others show what was sent as their models hold it.
-    try parkRefused()
-    // What was stale for good is tried again after all else, which it never holds up.
-    let again = try conflictingToTry()
-    guard !again.isEmpty else { return }
-    try await pushPending(allowsMassDelete, &report, tryingAgain: again)
-    try releaseChanged()
   }
 
   /// Sends what has no large values: those wait until the server has room for them.

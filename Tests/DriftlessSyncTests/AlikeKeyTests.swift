@@ -32,6 +32,20 @@ struct AlikeKeyTests {
     }
   }
 
+  @Test("What was cleared after the making is told, where the object becomes one with another")
+  func clearedAfterTheMaking() async throws {
+    let world = try await world(2)
+    var made: [UUID] = []
+    for replica in world.replicas {
+      made.append(
+        try replica.insert("Person", ["email": .string("a"), "name": .string("same")]))
+    }
+    try world.replicas[1].set(made[1], ["name": .null])
+    try await world.settle()
+    for replica in world.replicas { #expect(try replica.identities(of: "Person").count == 1) }
+    #expect(try world.replicas.contains { try !$0.conflicts.isEmpty })
+  }
+
   @Test("Children with keys are compared when their parents are one", arguments: [false, true])
   func alikeBelowParents(parentsFirst: Bool) async throws {
     func model() -> ManagedObjectModel {

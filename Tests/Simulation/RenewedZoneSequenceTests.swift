@@ -369,4 +369,25 @@ struct RenewedZoneSequenceTests {
     #expect(stage.value(0, item, "notes") == "\"one two\"")
     #expect(stage.value(0, item, "stock") == "7")
   }
+
+  @Test(
+    "Whoever has an object from a snapshot offers the one that a store, which was put back to before it sent it, deleted",
+    arguments: [[2, 1, 0], [1, 2, 0]])
+  func deletedBeforeItWasSent(order: [Int]) async throws {
+    let stage = try await Stage(.sqlite, hosts: 2)
+    try stage.insert(0, "Box")
+    try await stage.settle()
+    let item = try stage.insert(1, "Item", ["title": .string("made")])
+    let image = try stage.backup(1)
+    try await stage.sync(1)
+    try await stage.server.fold()
+    try await stage.addHost()
+    try await stage.sync(2)
+    try await stage.restore(1, image)
+    try stage.delete(1, item)
+    try stage.renew()
+    for number in order { try await stage.sync(number) }
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
+  }
 }

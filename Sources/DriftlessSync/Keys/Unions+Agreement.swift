@@ -16,9 +16,12 @@ extension Unions {
     let current = try applier.currentValues(of: stayed)
     for property in entity.properties where !property.isCollective {
       let slot = property.slot
-      guard object.transaction(of: slot) != nil,
-        object.whole != .insert || isNamed(values[slot], entity, slot)
-      else { continue }
+      guard let number = object.transaction(of: slot) else { continue }
+      // What was set after the making is somebody's edit, also where it is nothing or the default.
+      let isEdit = object.whole != .insert || number != object.wholeTransaction
+      guard isEdit || isNamed(values[slot], entity, slot) else { continue }
+      // Counts of two objects do not add up: that they come to one number tells nothing.
+      if isEdit, property.policy == .counter { return false }
       guard try values[slot] == applier.known(property, of: stayed, current[slot]) else {
         return false
       }

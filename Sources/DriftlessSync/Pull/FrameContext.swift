@@ -63,11 +63,13 @@ struct FrameContext {
   /// It tells of a save whose name its sender does not know.
   mutating func learn(_ name: UInt64) { names.insert(name) }
 
-  /// Whether the next object of the table is offered as one that was made at a time.
-  mutating func offersAsMade(_ time: HybridTime) -> Bool {
+  /// Whether an object is offered as one that was made at a time.
+  ///
+  /// - Parameter offset: how many come before it of those that the table has next.
+  mutating func offersAsMade(_ time: HybridTime, at offset: Int = 0) -> Bool {
     let times = timesOfMaking ?? readTimesOfMaking()
     timesOfMaking = times
-    return times[table.entries.count] == time.rawValue
+    return times[table.entries.count + offset] == time.rawValue
   }
 
   private func readTimesOfMaking() -> [Int: UInt64] {

@@ -10,7 +10,9 @@ extension PageApplier {
     var number = firstNumber
     for run in frame.changeSet.index.newObjects {
       if !remembered.rows.isEmpty {
-        try remembered.meet(run, frame)
+        try remembered.meet(run, &frame) { maker in
+          try transaction.transactionNumber(named: maker).map(transaction.editTime)
+        }
       }
       try addNewObjects(run, firstNumber: number, to: &frame)
       number &+= UInt64(run.count)

@@ -165,7 +165,11 @@ extension PageApplier {
   ) throws -> Bool {
     let property = reader.property
     let last = try lastKnown(property, of: key, object)
-    guard time == last, property.isSealed, !reader.value(row).isNull else { return time <= last }
+    guard time == last, property.isSealed, !reader.value(row).isNull,
+      // Who cleared it, or holds it without the key, had it.
+      object.transaction(of: property.slot) == nil,
+      try parkedValues.value(of: key, property.name) == nil
+    else { return time <= last }
     return try transaction.grave(of: key)?[property.slot].isNull != true
   }
 

@@ -81,12 +81,23 @@ struct RememberedDeletes {
   }
 
   /// Takes note of the new objects of a change set.
-  mutating func meet(_ run: ChangeSetIndex.NewObjects, _ frame: FrameContext) throws {
+  ///
+  /// - Parameter madeAt: when a save was made here, by its name.
+  mutating func meet(
+    _ run: ChangeSetIndex.NewObjects, _ frame: inout FrameContext,
+    madeAt: (UInt64) throws -> HybridTime?
+  ) throws {
     for index in rows.indices {
       let row = rows[index]
-      guard run.identities.place(of: row.identity) != nil else { continue }
+      guard let place = run.identities.place(of: row.identity) else { continue }
       // A given identity is no object's alone, and a save's name is.
-      let isSame = frame.tells(row.maker)
+      var isSame = frame.tells(row.maker)
+      // Who offers it has it from a snapshot, or keeps the entry that made it no more: the time of its making is left.
+      if !isSame, !run.isGiven, !run.makers.indices.contains(place) || run.makers[place] == 0,
+        let time = try madeAt(row.maker)
+      {
+        isSame = frame.offersAsMade(time, at: place)
+      }
       rows[index].hasCome = isSame
       if isSame {
         try connection.perform(
