@@ -195,6 +195,19 @@ struct EarlyInsertTests {
     #expect(saved.count == 2 && saved.allSatisfy { $0.order?.items == [$0] })
   }
 
+  @Test(
+    "What accessors of a context without a coordinator could not do is an error of its next save")
+  func carriedErrors() throws {
+    let lone = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+    let item = Item(
+      entity: try #require(coordinator.managedObjectModel.entitiesByName["Item"]), insertInto: lone)
+    item.setValue("much", forKey: "price")
+    try addStore()
+    lone.persistentStoreCoordinator = coordinator
+    #expect(code { try lone.save() } != nil)
+    #expect(item.isInserted)
+  }
+
   @Test("An object that the coordinator's model does not have is an error of the next save")
   func notCarried() throws {
     let lone = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)

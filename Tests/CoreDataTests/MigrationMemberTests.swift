@@ -9,15 +9,6 @@ struct MigrationMemberTests {
 
   init() throws { folder = try TemporaryDirectory() }
 
-  private func model(_ names: String...) -> NSManagedObjectModel {
-    let person = NSEntityDescription()
-    person.name = "Person"
-    person.properties = names.map { Shop.attribute($0, .stringAttributeType) }
-    let model = NSManagedObjectModel()
-    model.entities = [person]
-    return model
-  }
-
   private func fill(_ model: NSManagedObjectModel, _ name: String, at url: URL) throws {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
     let store = try coordinator.addPersistentStore(type: .sqlite, at: url)
@@ -33,7 +24,7 @@ struct MigrationMemberTests {
 
   @Test("A policy is called in Core Data's order, and may end the migration")
   func policy() throws {
-    let (old, new) = (model("name"), model("name", "city"))
+    let (old, new) = (Shop.person("name"), Shop.person("name", "city"))
     let mapping = try NSMappingModel.inferredMappingModel(
       forSourceModel: old, destinationModel: new)
     for entity in mapping.entityMappings {
@@ -67,7 +58,7 @@ struct MigrationMemberTests {
   @Test("What is not there is no mapping model, and a stage keeps its checksums")
   func absent() throws {
     #expect(NSMappingModel(contentsOf: folder.file("none.cdm")) == nil)
-    let models = (model("name"), model("city"))
+    let models = (Shop.person("name"), Shop.person("city"))
     #expect(
       NSMappingModel(from: nil, forSourceModel: models.0, destinationModel: models.1) == nil)
     let stage = NSLightweightMigrationStage(["one", "two"])

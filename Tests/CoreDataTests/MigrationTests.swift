@@ -24,15 +24,6 @@ struct MigrationTests {
 
   init() throws { folder = try TemporaryDirectory() }
 
-  private func model(_ names: String...) -> NSManagedObjectModel {
-    let person = NSEntityDescription()
-    person.name = "Person"
-    person.properties = names.map { Shop.attribute($0, .stringAttributeType) }
-    let model = NSManagedObjectModel()
-    model.entities = [person]
-    return model
-  }
-
   private func context(
     _ model: NSManagedObjectModel, _ options: [AnyHashable: Any]? = nil, file: String = "a.sqlite"
   ) throws -> NSManagedObjectContext {
@@ -63,11 +54,11 @@ struct MigrationTests {
 
   @Test("A store of another model is refused without the options, and migrated with them")
   func inferred() throws {
-    try fill(model("name"))
-    let error = #expect(throws: (any Error).self) { try context(model("name", "city")) }
+    try fill(Shop.person("name"))
+    let error = #expect(throws: (any Error).self) { try context(Shop.person("name", "city")) }
     #expect((error as NSError?)?.code == NSPersistentStoreIncompatibleVersionHashError)
     let migrated = try context(
-      model("name", "city"),
+      Shop.person("name", "city"),
       [
         NSMigratePersistentStoresAutomaticallyOption: true,
         NSInferMappingModelAutomaticallyOption: true,
@@ -77,7 +68,7 @@ struct MigrationTests {
 
   @Test("A mapping model with a policy of the application's own")
   func policy() throws {
-    let (old, new) = (model("name"), model("first", "last"))
+    let (old, new) = (Shop.person("name"), Shop.person("first", "last"))
     try fill(old)
     let mapping = NSEntityMapping()
     mapping.name = "PersonToPerson"
@@ -105,16 +96,16 @@ struct MigrationTests {
   @Test("An inferred mapping model names what becomes of each entity")
   func inferredMapping() throws {
     let mapping = try NSMappingModel.inferredMappingModel(
-      forSourceModel: model("name"), destinationModel: model("name", "city"))
+      forSourceModel: Shop.person("name"), destinationModel: Shop.person("name", "city"))
     let person = try #require(mapping.entityMappings.first)
     #expect(person.mappingType == .transformEntityMappingType)
     #expect(Set(person.attributeMappings?.map(\.name) ?? []) == ["name", "city"])
-    let renamed = model("called")
+    let renamed = Shop.person("called")
     renamed.entities[0].attributesByName["called"]?.renamingIdentifier = "name"
     for (source, destination, properties) in [
-      (model("name"), model("name", "city"), (["name"], ["city"], [])),
-      (model("name", "city"), model("name"), (["name"], [], ["city"])),
-      (model("name", "city"), renamed, (["called"], [], ["city"])),
+      (Shop.person("name"), Shop.person("name", "city"), (["name"], ["city"], [])),
+      (Shop.person("name", "city"), Shop.person("name"), (["name"], [], ["city"])),
+      (Shop.person("name", "city"), renamed, (["called"], [], ["city"])),
     ] as [(NSManagedObjectModel, NSManagedObjectModel, (Set<String>, Set<String>, Set<String>))] {
       let info = try NSMappingModel.inferredMappingModel(
         forSourceModel: source, destinationModel: destination
@@ -127,7 +118,7 @@ struct MigrationTests {
 
   @Test("A policy that is not there ends the migration with an error")
   func unknownPolicy() throws {
-    let (old, new) = (model("name"), model("name", "city"))
+    let (old, new) = (Shop.person("name"), Shop.person("name", "city"))
     try fill(old)
     let mappings = try NSMappingModel.inferredMappingModel(
       forSourceModel: old, destinationModel: new)
@@ -142,7 +133,7 @@ struct MigrationTests {
 
   @Test("Stages, with work on the objects between two models")
   func stages() throws {
-    let (one, two) = (model("name"), model("name", "first"))
+    let (one, two) = (Shop.person("name"), Shop.person("name", "first"))
     try fill(one)
     let stage = NSCustomMigrationStage(
       migratingFrom: NSManagedObjectModelReference(
@@ -174,7 +165,7 @@ struct MigrationTests {
 
   @Test("Stores that one manager migrates at once have each its own container in their handlers")
   func stagesAtOnce() async throws {
-    let (one, two) = (model("name"), model("name", "first"))
+    let (one, two) = (Shop.person("name"), Shop.person("name", "first"))
     for number in 0..<2 { try fill(one, file: "\(number).sqlite") }
     let stage = NSCustomMigrationStage(
       migratingFrom: NSManagedObjectModelReference(
@@ -220,7 +211,7 @@ struct MigrationTests {
     try FileManager.default.createDirectory(at: version, withIntermediateDirectories: true)
     try Data(text.utf8).write(to: version.appendingPathComponent("contents"))
     let bundle = try #require(Bundle(path: folder.file("People.xcdatamodeld").path + "/.."))
-    let model = model("name")
+    let model = Shop.person("name")
     try model.freeze()
     for reference in [
       NSManagedObjectModelReference(

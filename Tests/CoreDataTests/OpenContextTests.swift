@@ -135,4 +135,36 @@ struct OpenContextTests {
     undo.undo()
     #expect(log.entries == ["inner", "outer"])
   }
+
+  @Test("Who hears that a group was opened may end the event")
+  func endedByObserver() {
+    let undo = UndoManager()
+    final class Log { var entries: [String] = [] }
+    let log = Log()
+    let observer = NotificationCenter.default.addObserver(
+      forName: .NSUndoManagerDidOpenUndoGroup, object: undo, queue: nil
+    ) { ($0.object as? UndoManager)?.endEvent() }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    undo.registerUndo(withTarget: log) { $0.entries.append("back") }
+    #expect(undo.groupingLevel == 0 && undo.canUndo)
+    undo.undo()
+    #expect(log.entries == ["back"])
+  }
+
+  @Test("A handler that ends an event, of a nested group, leaves the event open that it stands in")
+  func eventOfNested() {
+    let undo = UndoManager()
+    final class Log { var entries: [String] = [] }
+    let log = Log()
+    undo.beginUndoGrouping()
+    undo.registerUndo(withTarget: log) { _ in undo.endEvent() }
+    undo.endUndoGrouping()
+    undo.undoNestedGroup()
+    undo.registerUndo(withTarget: log) { $0.entries.append("first") }
+    undo.endEvent()
+    undo.registerUndo(withTarget: log) { $0.entries.append("second") }
+    undo.endEvent()
+    undo.undo()
+    #expect(log.entries == ["second"])
+  }
 }

@@ -73,6 +73,38 @@ struct SetMutationTests {
     #expect(names.contains("ACHANGE_ZTRANSACTIONID_INDEX"))
   }
 
+  @Test("A store that was destroyed and is made anew has columns again")
+  func reset() throws {
+    let coordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: container.managedObjectModel)
+    let url = folder.file("Again.sqlite")
+    func add() throws -> NSPersistentStore {
+      try coordinator.addPersistentStore(
+        ofType: NSSQLiteStoreType, configurationName: nil, at: url, options: nil)
+    }
+    try coordinator.remove(try add())
+    try coordinator.destroyPersistentStore(at: url, ofType: NSSQLiteStoreType)
+    _ = try add()
+    #expect(try indexes(of: url).contains("ACHANGE_ZTRANSACTIONID_INDEX"))
+  }
+
+  @Test("In memory an object is in several sets of a relationship without inverse")
+  func inMemory() throws {
+    let coordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: container.managedObjectModel)
+    try coordinator.addPersistentStore(
+      ofType: NSInMemoryStoreType, configurationName: nil, at: nil, options: nil)
+    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      let crates = [Crate(context: context), Crate(context: context)]
+      let part = Part(context: context)
+      for crate in crates { crate.mutableSetValue(forKey: "spares").add(part) }
+      try context.save()
+      #expect(crates.allSatisfy { $0.mutableSetValue(forKey: "spares").count == 1 })
+    }
+  }
+
   @Test("An option asks for pairs, as a store needs that syncs")
   func pairs() throws {
     let coordinator = NSPersistentStoreCoordinator(

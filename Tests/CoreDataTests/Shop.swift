@@ -45,6 +45,16 @@ enum Shop {
     return attribute
   }
 
+  /// A model of a person with texts of these names.
+  static func person(_ names: String...) -> NSManagedObjectModel {
+    let person = NSEntityDescription()
+    person.name = "Person"
+    person.properties = names.map { attribute($0, .stringAttributeType) }
+    let model = NSManagedObjectModel()
+    model.entities = [person]
+    return model
+  }
+
   static func relationship(
     _ name: String, to entity: NSEntityDescription, max: Int
   ) -> NSRelationshipDescription {

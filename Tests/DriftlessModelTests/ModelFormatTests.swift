@@ -48,4 +48,19 @@ struct ModelFormatTests {
     #expect(model.fetchRequestTemplatesByName["Named"]?.predicate == "n BEGINSWITH[cd] $NAME")
     #expect(model.entitiesByName["A"]?.attributesByName.count == 3)
   }
+
+  @Test(
+    "A predicate that Core Data may take and this library does not leaves the model to be read",
+    arguments: ["distanceToLocation:fromLocation:(n, n) < 5", "FUNCTION(n, 'otherwise:') == 1"])
+  func unsupported(predicate: String) throws {
+    let xml = """
+      <model><entity name="A"><attribute name="n" attributeType="String"/></entity>
+      <fetchRequest name="Some" entity="A" predicateString="\(predicate)"/></model>
+      """
+    let model = try ManagedObjectModel(xml: Data(xml.utf8), path: "shop.xml")
+    try model.freeze()
+    #expect(model.fetchRequestTemplatesByName["Some"]?.predicate == predicate)
+    let error = #expect(throws: FetchError.self) { try FetchPredicate(format: predicate) }
+    #expect(error?.code == .unsupported, "who fetches by it is told")
+  }
 }

@@ -63,8 +63,8 @@ extension PersistentStoreCoordinator {
       StoreOwners.note(self)
       let described = description.copy()
       described.configuration = known(description.configuration)
-      // As Core Data lays them out; a file that is there keeps what it has.
-      described.storeOptions.holdsToManyInColumns = !StoreFiles.isThere(description)
+      // As Core Data lays out new files; one that has tables keeps them, and in memory an object may be in several sets.
+      described.storeOptions.holdsToManyInColumns = description.knownType != .inMemory
       if described.storeOptions.mappingFolders.isEmpty {
         described.storeOptions.mappingFolders = ManagedObjectModel.resourceFolders(in: nil)
       }

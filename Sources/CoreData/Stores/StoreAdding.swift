@@ -31,17 +31,6 @@ extension PersistentStoreCoordinator {
   }
 }
 
-/// Files of stores before they are opened.
-enum StoreFiles {
-  /// Whether a description's file holds something.
-  static func isThere(_ description: PersistentStoreDescription) -> Bool {
-    guard description.knownType != .inMemory, let path = description.url?.path,
-      let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
-    else { return false }
-    return size > 0
-  }
-}
-
 /// Whether an option makes no difference here, nor in Core Data: that no history is to be kept, which is kept all the same, and
 /// a key of notifications.
 func isWithoutEffect(_ key: String, _ value: Any) -> Bool {

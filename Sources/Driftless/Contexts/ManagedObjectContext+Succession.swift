@@ -11,6 +11,8 @@ extension ManagedObjectContext {
         comers.append(Comer(object, try shape(taking: object), of: other.graph.keys))
       }
     }
+    // What its accessors could not do is heard at the next save, as it would have been there.
+    for error in other.graph.accessorErrors { graph.deferError { throw error } }
     guard !comers.isEmpty else { return }
     for comer in comers { other.vanish(comer.object) }
     let coming = Set(comers.map { ObjectIdentifier($0.object) })

@@ -45,6 +45,8 @@ extension ManagedObjectContext {
   /// The opposite of an insert.
   func takeBack(_ object: ManagedObject) {
     guard !object.isDeleted else { return }
+    // Who is told that its values go has been told that it has them.
+    if object.state.contains(.asleep) { object.fire() }
     readForUndo(object)
     graph.ledger.noteInEvent(object)
     object.state.delete()

@@ -115,21 +115,29 @@ struct ModelPropertyReader {
 }
 
 extension ModelElement {
-  /// The predicate of a fetch request, as text that is one.
+  /// The predicate of a fetch request; text that is none by its words is refused.
   func predicate(of owner: String) throws(ModelError) -> String? {
     let key = "predicateString"
     guard let text = attributes[key], !text.isEmpty else { return attributes[key] }
-    do throws(FetchError) { _ = try FetchPredicate(format: text) } catch {
+    do throws(FetchError) { _ = try FetchPredicate(format: text) } catch
+      where error.code == .syntax
+    {
       throw refusal(of: text, key, owner, "predicate", error)
+    } catch {
+      // Core Data may take it: who fetches by it is told, and the rest of the model is as good as any.
     }
     return text
   }
 
-  /// An expression, as text that is one.
+  /// An expression; text that is none by its words is refused.
   func expression(_ key: String, of owner: String) throws(ModelError) -> String? {
     guard let text = attributes[key], !text.isEmpty else { return attributes[key] }
-    do throws(FetchError) { _ = try FetchExpression(format: text) } catch {
+    do throws(FetchError) { _ = try FetchExpression(format: text) } catch
+      where error.code == .syntax
+    {
       throw refusal(of: text, key, owner, "expression", error)
+    } catch {
+      // Core Data may take it: who fetches by it is told, and the rest of the model is as good as any.
     }
     return text
   }

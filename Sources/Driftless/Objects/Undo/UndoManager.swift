@@ -36,9 +36,10 @@ public final class UndoManager {
       var rest = self
       rest.steps = steps.compactMap { step in
         switch step {
-        case .action(let owner, _): owner == target ? nil : step
+        case .action(let owner, _): return owner == target ? nil : step
         case .group(let group):
-          group.without(target).steps.isEmpty ? nil : .group(group.without(target))
+          let inner = group.without(target)
+          return inner.steps.isEmpty ? nil : .group(inner)
         }
       }
       return rest
@@ -90,13 +91,16 @@ public final class UndoManager {
 
   func register(for target: ObjectIdentifier? = nil, _ action: @escaping () -> Void) {
     guard isUndoRegistrationEnabled else { return }
-    if open.isEmpty {
+    let beginsEvent = open.isEmpty
+    if beginsEvent {
       guard groupsByEvent else { return }
       isEventOpen = true
-      openGroup()
+      open.append(Group())
     }
     open[open.count - 1].steps.append(.action(target, action))
     if !isUndoing, !isRedoing { redoGroups = [] }
+    // Told last: who hears of it may end the event.
+    if beginsEvent { post(.didOpenGroup) }
   }
 
   // MARK: Groups
@@ -193,10 +197,11 @@ public final class UndoManager {
     }
     guard case .group(let group)? = open[inner].steps.last else { return }
     open[inner].steps.removeLast()
-    let outer = open
-    open = []
+    // What handlers do ends their own event, and not the one that stays open here.
+    let outer = (open, isEventOpen)
+    (open, isEventOpen) = ([], false)
     takeBack(group)
-    open = outer
+    (open, isEventOpen) = outer
   }
 
   private func takeBack(_ group: Group) {
