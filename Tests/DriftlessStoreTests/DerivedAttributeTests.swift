@@ -255,6 +255,46 @@ struct DerivedAttributeTests {
   }
 
   @Test(
+    "When an object was written last stays through a migration, whoever writes the rows anew",
+    arguments: [false, true])
+  func lastWritten(isMapped: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("library.sqlite")
+    let store = try PersistentStore.open(url: url, model: Self.model())
+    let author = try store.insert("Author", ["name": .string("A")])
+    let book = try store.insert("Book", ["author": .reference(author), "pages": .integer(2)])
+    let written = try #require(try store.values(book)?["written"])
+    let file = try SQLiteConnection(path: url.path, mode: .readWrite)
+    while try file.scalar(
+      "SELECT (julianday('now') - 2451910.5) * 86400.0 < ZWRITTEN + 0.05 FROM ZBOOK")
+      == .integer(1)
+    { usleep(1_000) }
+    file.close()
+    let former = store.model
+    store.close()
+    let next = try Self.model { model in
+      model.entities[1].properties += [
+        AttributeDescription("stars", .integer16, isOptional: false, defaultValue: .integer(1)),
+        Self.derived("moved", .date, "now()"),
+      ]
+    }
+    let mappings =
+      isMapped
+      ? [try MappingModel.inferredMappingModel(forSourceModel: former, destinationModel: next)] : []
+    let migrated = try PersistentStore.open(
+      url: url, model: next,
+      options: StoreOptions(migratesAutomatically: true, mappingModels: mappings))
+    let values = try #require(try migrated.values(book))
+    #expect(values["written"] == written)
+    #expect(values["stars"] == .integer(1) && values["authorName"] == .string("A"))
+    #expect(values["moved"] != .null && values["moved"] != written)
+    #expect(try migrated.read { try differences($0.connection) } == [])
+    #expect(try migrated.check().isSound)
+    try migrated.update(book, "pages", .integer(3))
+    #expect(try migrated.values(book)?["written"] != written)
+  }
+
+  @Test(
     "An expression that triggers cannot follow is refused by name, with those that they can",
     arguments: ["books.author.name", "author.books.@count", "title + 1", "nothing", "books.title"])
   func unknown(format: String) throws {

@@ -106,6 +106,22 @@ struct MigrationPartsTests {
     #expect(bytes < (isSanitized ? 4000 : 400), "\(bytes) bytes an object: \(peaks) KiB")
   }
 
+  @Test("Relationships of each object are made once, those of the part that is not saved yet too")
+  func once() throws {
+    let count = MigrationManager.unsavedMax + 10
+    try fill(Int64(count))
+    var mapping = try MappingModel.inferredMappingModel(
+      forSourceModel: model(false), destinationModel: model(true))
+    EntityMigrationPolicy.register(CountingPolicy.self)
+    mapping["Human"]?.entityMigrationPolicyClassName = String(reflecting: CountingPolicy.self)
+    let manager = MigrationManager(
+      sourceModel: try model(false), destinationModel: try model(true))
+    try manager.migrateStore(
+      from: url, mapping: mapping, to: directory.file("new.sqlite"))
+    let counts = try #require(manager.userInfo["visits"] as? [String: Int])
+    #expect(counts.count == count && counts.values.allSatisfy { $0 == 1 })
+  }
+
   @Test("F5 F73 Killed between the parts, the store is as it was, and the next attempt ends")
   func killed() throws {
     let file = try modelFile()
@@ -210,5 +226,20 @@ private final class ClubPolicy: EntityMigrationPolicy {
     #expect(
       manager.sourceInstances(forEntityMappingName: mapping.name, destinationInstances: made)
         == first)
+  }
+}
+
+/// Counts by name how often the relationships of an object are asked for.
+private final class CountingPolicy: EntityMigrationPolicy {
+  override func createRelationships(
+    forDestination destination: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
+  ) throws {
+    var visits = manager.userInfo["visits"] as? [String: Int] ?? [:]
+    manager.userInfo["visits"] = nil
+    visits[destination["name"] as? String ?? "", default: 0] += 1
+    manager.userInfo["visits"] = visits
+    // It counts as changed, so that parts are saved meanwhile.
+    destination["nick"] = "seen"
+    try super.createRelationships(forDestination: destination, in: mapping, manager: manager)
   }
 }

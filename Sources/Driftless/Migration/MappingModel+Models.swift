@@ -83,19 +83,20 @@ extension MappingModel {
   /// Whether every mapping is of entities of the two models. A hash is compared where the model has one of that kind:
   /// those of Core Data's are known of compiled models only.
   func isFor(_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> Bool {
-    func fits(_ name: String?, _ hash: Data?, _ model: ManagedObjectModel) -> Bool {
-      guard let name else { return true }
-      guard model.entitiesByName[name] != nil else { return false }
-      guard let hash else { return true }
-      let own = model.ownVersionHashesByName[name]
-      return hash == model.entityVersionHashesByName[name] || hash == own
-        || (isOfCoreData && model.recordedHashes[name] == nil)
-    }
-    return !entityMappings.isEmpty
+    !entityMappings.isEmpty
       && entityMappings.allSatisfy {
         fits($0.sourceEntityName, $0.sourceEntityVersionHash, source)
           && fits($0.destinationEntityName, $0.destinationEntityVersionHash, destination)
       }
+  }
+
+  private func fits(_ name: String?, _ hash: Data?, _ model: ManagedObjectModel) -> Bool {
+    guard let name else { return true }
+    guard model.entitiesByName[name] != nil else { return false }
+    guard let hash else { return true }
+    let own = model.ownVersionHashesByName[name]
+    return hash == model.entityVersionHashesByName[name] || hash == own
+      || (isOfCoreData && model.recordedHashes[name] == nil)
   }
 
   /// Names what does not fit the two models.
@@ -111,9 +112,17 @@ extension MappingModel {
       if let name = mapping.sourceEntityName, source.entitiesByName[name] == nil {
         throw wrong("\(mapping.name) is from \(name), which the store's model does not have")
       }
+      guard fits(mapping.sourceEntityName, mapping.sourceEntityVersionHash, source) else {
+        throw wrong(
+          "\(mapping.name) is from another version of \(mapping.sourceEntityName ?? "") than the store has"
+        )
+      }
       guard let name = mapping.destinationEntityName else { continue }
       guard let entity = destination.entitiesByName[name] else {
         throw wrong("\(mapping.name) is to \(name), which the new model does not have")
+      }
+      guard fits(name, mapping.destinationEntityVersionHash, destination) else {
+        throw wrong("\(mapping.name) is to another version of \(name) than the new model has")
       }
       for property in mapping.attributeMappings + mapping.relationshipMappings
       where entity.propertiesByName[property.name] == nil {

@@ -11,6 +11,7 @@ struct MigrationChanges {
   let connection: SQLiteConnection
 
   func run() throws {
+    try MappedRelationships(keys: keys, connection: connection).run()
     let transaction = try WriteTransaction(
       connection: connection, schema: keys.new, info: TransactionInfo(author: Self.author))
     for (entity, number) in keys.new.numbers {
@@ -54,7 +55,7 @@ struct MigrationChanges {
     var slots: [Int] = []
     var values = ""
     var differences: [String] = []
-    for value in MigrationCopy(keys: keys, connection: connection).columnValues(match) {
+    for value in try MigrationCopy(keys: keys, connection: connection).columnValues(match) {
       // A derived attribute follows, and is no change of its own.
       guard let slot = value.slot,
         !(match.destination.layout.slots[slot].property is DerivedAttributeDescription)
@@ -76,6 +77,14 @@ struct MigrationChanges {
         slots.append(slot.index)
         differences.append("m.\"\(table.columns[binding.column].name)\" IS NOT NULL")
       }
+    }
+    let relationships = MappedRelationships(keys: keys, connection: connection)
+    for slot in match.destination.layout.slots where match.sourceSlots[slot.index] != nil {
+      guard let relationship = slot.relationship,
+        let isChanged = relationships.isChanged(relationship, in: "m")
+      else { continue }
+      slots.append(slot.index)
+      differences.append(isChanged)
     }
     guard !slots.isEmpty else { return }
     let rows = try connection.prepareUncached(

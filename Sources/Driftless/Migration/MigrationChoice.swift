@@ -18,18 +18,22 @@ struct MigrationChoice: StoreMigrating {
   func migrate(
     at url: URL, to model: ManagedObjectModel, _ configuration: String?, options: StoreOptions
   ) throws {
-    let store = try PersistentStore.open(
-      url: url, options: StoreOptions(isReadOnly: true, createsFile: false))
-    let current = store.model
-    store.close()
-    let steps = try route?.steps(from: store, to: model)
-    let mapping = steps == nil ? try self.mapping(from: current, to: model) : nil
     try StoreMigration(
-      url: url, configuration: configuration,
-      steps: steps ?? [StoreMigration.Step(destination: model, mapping: mapping)],
-      defersCleanup: steps == nil && defersCleanup,
-      busyTimeoutMilliseconds: options.busyTimeoutMilliseconds, progress: { _ in }
+      url: url, configuration: configuration, destination: model,
+      busyTimeoutMilliseconds: options.busyTimeoutMilliseconds,
+      steps: { try steps(from: $0, to: model) }, progress: { _ in }
     ).run()
+  }
+
+  private func steps(
+    from store: PersistentStore, to model: ManagedObjectModel
+  ) throws -> [StoreMigration.Step] {
+    if let steps = try route?.steps(from: store, to: model) { return steps }
+    return [
+      StoreMigration.Step(
+        destination: model, mapping: try mapping(from: store.model, to: model),
+        defersCleanup: defersCleanup)
+    ]
   }
 
   private func mapping(

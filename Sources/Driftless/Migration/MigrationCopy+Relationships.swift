@@ -151,7 +151,7 @@ extension MigrationCopy {
   }
 
   /// The pairs of what a relationship was, in several places if need be; nil for none.
-  private func pairs(
+  func pairs(
     of formers: [RelationshipDescription], as present: RelationshipDescription
   ) -> String? {
     let pairs = formers.compactMap { self.pairs(of: $0, as: present) }

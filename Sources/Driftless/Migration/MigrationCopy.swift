@@ -1,5 +1,4 @@
 import DriftlessSQLite
-import Foundation
 
 /// Copies the rows of a store, attached as `old`, into the fresh tables of another model.
 struct MigrationCopy {
@@ -50,7 +49,7 @@ struct MigrationCopy {
     try checkConcrete(match, source)
     var columns = ""
     var values = ""
-    for value in columnValues(match) {
+    for value in try columnValues(match) {
       columns += ", \"\(table.columns[value.column].name)\""
       values += ", \(value.sql)"
     }
@@ -70,7 +69,7 @@ struct MigrationCopy {
     let sql: String
   }
 
-  func columnValues(_ match: MigrationPlan.EntityMatch) -> [ColumnValue] {
+  func columnValues(_ match: MigrationPlan.EntityMatch) throws -> [ColumnValue] {
     let table = new.table(for: match.destination)
     let source = old.table(for: match.source)
     guard let program = new.program(numbered: new.entityNumber(of: match.destination)) else {
@@ -87,7 +86,7 @@ struct MigrationCopy {
       case .toMany: continue
       case .attribute:
         let step = program.steps[program.stepOfSlot[binding.slot]]
-        let sql = attribute(slot, step, former, match, source)
+        let sql = try attribute(slot, step, former, match, source)
         values.append(ColumnValue(column: binding.column, slot: slot.index, sql: sql))
       case .toOne(let now):
         guard let (former, place) = former else { continue }
@@ -141,9 +140,9 @@ struct MigrationCopy {
     _ slot: PropertySlot, _ step: RowProgram.Step,
     _ former: (PropertySlot, EntityTable.SlotBinding)?, _ match: MigrationPlan.EntityMatch,
     _ source: EntityTable
-  ) -> String {
+  ) throws -> String {
     let isExternal = step.kind == .externalData
-    let value = Self.literal(slot.defaultValue, isExternal: isExternal)
+    let value = try DefaultValue.sql(slot.defaultValue, isExternal: isExternal, on: connection)
     guard let (slotBefore, place) = former, case .attribute(_, let type) = slotBefore.kind else {
       return value
     }
@@ -158,25 +157,5 @@ struct MigrationCopy {
     default: break
     }
     return slot.isOptional || slot.defaultValue.isNull ? column : "COALESCE(\(column), \(value))"
-  }
-
-  /// A value as SQL writes it.
-  static func literal(_ value: PropertyValue, isExternal: Bool) -> String {
-    func text(_ text: String) -> String { "'\(text.replacingOccurrences(of: "'", with: "''"))'" }
-    func blob(_ data: Data) -> String {
-      "x'" + data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
-    }
-    switch value {
-    case .null, .reference: return "NULL"
-    case .bool(let value): return value ? "1" : "0"
-    case .integer(let value): return "\(value)"
-    case .double(let value): return value.isFinite ? "\(value)" : "NULL"
-    case .date(let value): return "\(value.timeIntervalSinceReferenceDate)"
-    case .decimal(let value): return "\(value)"
-    case .string(let value): return text(value)
-    case .uri(let value): return text(value.absoluteString)
-    case .uuid(let value): return blob(value.networkBytes)
-    case .data(let value): return blob(isExternal ? ExternalValue.inline(value) : value)
-    }
   }
 }

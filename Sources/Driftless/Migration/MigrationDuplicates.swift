@@ -32,7 +32,7 @@ extension MigrationCopy {
   func duplicates(
     in match: MigrationPlan.EntityMatch, of database: String = "old"
   ) throws -> DuplicateKeys? {
-    let columns = columnValues(match)
+    let columns = try columnValues(match)
     let source = old.table(for: match.source)
     let number = old.entityNumber(of: match.source)
     var declaring: EntityDescription? = match.destination

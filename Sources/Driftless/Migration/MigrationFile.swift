@@ -28,10 +28,11 @@ struct MigrationFile {
     let schema = StoreSchema(
       model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
       holdsInColumns: try holdsInColumns(plan, source))
+    try MigrationConversions(plan, source).check()
     let losses = try MigrationLosses(plan, source, isMapped: false)
     let connection = try connect(ExternalDataFolder(store: self.source.path))
     defer { connection.close() }
-    try create(schema, like: source, on: connection)
+    try create(schema, like: source, derives: false, on: connection)
     do {
       try connection.transaction(.immediate) {
         let keys = try MigrationKeys(
@@ -39,6 +40,7 @@ struct MigrationFile {
         try MigrationCopy(keys: keys, connection: connection, isReplica: isReplica(source)).run {
           try progress($0 * 0.9)
         }
+        try StoreDefinition.resumeDerivedTriggers(schema, on: connection)
         try MigrationHistory(keys: keys, connection: connection).run()
         try losses.write(keys, on: connection)
         try writeModels(former, of: source, schema, on: connection)
@@ -81,6 +83,7 @@ struct MigrationFile {
       try MigrationHistory(keys: keys, connection: connection, keepsIdentities: true).run()
       try losses.write(keys, on: connection)
       try MigrationChanges(keys: keys, source: source, connection: connection).run()
+      try MigrationTimes(keys: keys, connection: connection).run()
       try writeModels(former, of: source, schema, on: connection)
     }
     try finish(connection)
@@ -173,12 +176,13 @@ struct MigrationFile {
 
   /// Makes the tables, and puts the source beside them as `old`.
   private func create(
-    _ schema: StoreSchema, like source: PersistentStore, on connection: SQLiteConnection
+    _ schema: StoreSchema, like source: PersistentStore, derives: Bool = true,
+    on connection: SQLiteConnection
   ) throws {
     let file = StoreFile(url: target, options: StoreOptions(durability: .normal))
     try file.create(
       schema, metadata(of: source, for: schema),
-      identifier: UUID(uuidString: source.identifier) ?? UUID(),
+      identifier: UUID(uuidString: source.identifier) ?? UUID(), derives: derives,
       on: connection)
     for statement in schema.views { try connection.execute(statement) }
     try connection.run("ATTACH ? AS old", .text(self.source.path))

@@ -27,6 +27,7 @@ struct MigrationInPlace {
     let schema = StoreSchema(
       model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
       holdsInColumns: try file.holdsInColumns(plan, source))
+    try MigrationConversions(plan, source).check()
     var metadata = try file.metadata(of: source, for: schema)
     let losses = try MigrationLosses(plan, source, isMapped: false)
     source.close()
@@ -48,7 +49,7 @@ struct MigrationInPlace {
       files = try connection.transaction(.exclusive) {
         // What an earlier migration left would stand in the way of new names.
         let files = try DeferredCleanup.finishAll(on: connection)
-        for statement in changes.statements { try connection.execute(statement) }
+        for statement in changes.statements { try statement.run(on: connection) }
         try PrimaryKeyTable.replaceEntities(by: schema, on: connection)
         try StoreDefinition.complete(schema, on: connection)
         try MigrationHistory(keys: keys, connection: connection).mapRecords()

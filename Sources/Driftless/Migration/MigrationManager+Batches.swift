@@ -44,19 +44,21 @@ extension MigrationManager {
     }
   }
 
-  /// Calls `body` with the objects that a mapping made, one after the other.
+  /// Calls `body` with the objects that a mapping made, one after the other, each once: what is saved meanwhile follows what
+  /// was saved before, and only then comes what nobody saved yet.
   func forEachInstance(
     madeBy mapping: EntityMapping, _ body: (ManagedObject) throws -> Void
   ) throws {
     guard let associations else { return }
-    let unsaved = associations.unsaved(by: mapping.name)
     var last: Int64 = 0
     while true {
       let keys = try associations.saved(by: mapping.name, after: &last, limit: Self.sourcesMax)
       if keys.isEmpty { break }
       for key in keys { if let object = destination(.saved(key)) { try body(object) } }
     }
-    for object in unsaved where object.managedObjectContext != nil { try body(object) }
+    for object in associations.unsaved(by: mapping.name) where object.managedObjectContext != nil {
+      try body(object)
+    }
   }
 
   /// Saves what was made and changed, once it is much: nobody but who holds them keeps the objects in memory then.

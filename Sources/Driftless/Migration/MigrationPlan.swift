@@ -104,7 +104,8 @@ struct MigrationPlan {
     return former
   }
 
-  private static func former(
+  /// What a property was called before; nil for a new one.
+  static func former(
     of slot: PropertySlot, in entity: EntityDescription, beside others: [PropertySlot]
   ) throws -> PropertySlot? {
     // The parts of a composite attribute keep their names.

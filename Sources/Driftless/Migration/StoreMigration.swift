@@ -10,8 +10,8 @@ struct StoreMigration {
     let destination: ManagedObjectModel
     /// Nil for what follows from the two models.
     var mapping: MappingModel?
-    /// How the new store keeps to-many relationships without inverse; nil as the one before it.
-    var layout: ToManyLayout?
+    /// Whether it may be done in the file itself, where it is the only one and works on no objects.
+    var defersCleanup = false
     /// Works on a copy of the store before the step.
     var willMigrate: ((URL) throws -> Void)?
     /// Works on the new file after the step.
@@ -21,56 +21,77 @@ struct StoreMigration {
   let url: URL
   /// The configuration of the models whose entities the store shall have; nil for all.
   var configuration: String?
-  let steps: [Step]
-  /// Whether a single step without work on objects may be done in the file itself.
-  var defersCleanup = false
-  /// How long it waits for those who write.
+  /// The model that the store shall have.
+  let destination: ManagedObjectModel
+  /// How the new store keeps to-many relationships without inverse; nil as the one before it.
+  var layout: ToManyLayout?
+  /// How long it waits for those who write, sync or migrate.
   var busyTimeoutMilliseconds = StoreOptions().busyTimeoutMilliseconds
+  /// What the store has before it.
+  let steps: (PersistentStore) throws -> [Step]
   let progress: (Double) throws -> Void
 
   func run() throws {
-    guard !steps.isEmpty else { return }
     let url = StorePath.resolved(url)
     guard url == self.url else {
       return try StoreMigration(
-        url: url, configuration: configuration, steps: steps, defersCleanup: defersCleanup,
-        busyTimeoutMilliseconds: busyTimeoutMilliseconds, progress: progress
+        url: url, configuration: configuration, destination: destination, layout: layout,
+        busyTimeoutMilliseconds: busyTimeoutMilliseconds, steps: steps, progress: progress
       ).run()
     }
     try StoreObstacle.checkKind(of: url)
-    let syncing = try SyncLock(path: url.path + "-driftless-sync")
+    let syncing = try SyncLock(
+      path: url.path + "-driftless-sync", milliseconds: busyTimeoutMilliseconds)
     let writing = try FileLock(path: url.path + "-driftless-lock")
     try writing.lock(.exclusive, milliseconds: busyTimeoutMilliseconds)
     defer { withExtendedLifetime(syncing) { writing.unlock() } }
-    let partials = (0...steps.count).map { number in
-      let partial = NewFile.partialURL(of: url)
-      return number == 0 ? partial : partial.appendingPathExtension("\(number)")
-    }
-    partials.forEach(Self.remove)
-    defer { partials.forEach(Self.remove) }
     do {
-      if try runInPlace() { return }
-      var current = url
-      for (number, step) in steps.enumerated() {
-        current = try take(step, from: current, number, partials)
-      }
-      try swap(current)
+      try run(stepsAhead())
     } catch let error as SQLiteError {
       throw StoreError(error, path: url.path)
     }
     try progress(1)
   }
 
-  private func runInPlace() throws -> Bool {
-    guard defersCleanup, steps.count == 1, let step = steps.first, step.mapping == nil,
-      step.layout == nil,
-      step.willMigrate == nil, step.didMigrate == nil,
-      try MigrationInPlace(
-        url: url, destination: step.destination, configuration: configuration
-      ).run()
+  /// As the store is now: somebody else may have migrated it while this waited for the locks.
+  private func stepsAhead() throws -> [Step] {
+    let store = try PersistentStore.open(
+      url: url, options: StoreOptions(isReadOnly: true, createsFile: false))
+    store.close()
+    return try isThere(store) ? [] : steps(store)
+  }
+
+  /// Whether the store is what it shall become.
+  private func isThere(_ store: PersistentStore) throws -> Bool {
+    let names = try StoreConfiguration(configuration, of: destination).entityNames
+    return layout == nil && store.metadata.format > 0 && store.modelOrigin == .inside
+      && store.configurationName == configuration
+      && destination.incompatibleEntities(store.metadata.values, among: names).isEmpty
+  }
+
+  private func run(_ steps: [Step]) throws {
+    guard !steps.isEmpty else { return }
+    let partials = (0...steps.count).map { number in
+      let partial = NewFile.partialURL(of: url)
+      return number == 0 ? partial : partial.appendingPathExtension("\(number)")
+    }
+    partials.forEach(Self.remove)
+    defer { partials.forEach(Self.remove) }
+    if try isDoneInPlace(steps) { return }
+    var current = url
+    for number in steps.indices {
+      current = try take(number, of: steps, from: current, partials)
+    }
+    try swap(current)
+  }
+
+  private func isDoneInPlace(_ steps: [Step]) throws -> Bool {
+    guard steps.count == 1, let step = steps.first, step.defersCleanup, step.mapping == nil,
+      layout == nil, step.willMigrate == nil, step.didMigrate == nil
     else { return false }
-    try progress(1)
-    return true
+    return try MigrationInPlace(
+      url: url, destination: step.destination, configuration: configuration
+    ).run()
   }
 
   /// Removes a file of the migration, and all that lies beside it.
@@ -84,8 +105,9 @@ struct StoreMigration {
 
   /// - Returns: The file after the step.
   private func take(
-    _ step: Step, from current: URL, _ number: Int, _ partials: [URL]
+    _ number: Int, of steps: [Step], from current: URL, _ partials: [URL]
   ) throws -> URL {
+    let step = steps[number]
     var source = current
     if let willMigrate = step.willMigrate {
       if source == url {
@@ -99,7 +121,7 @@ struct StoreMigration {
     let target = partials[number + 1]
     let file = MigrationFile(
       source: source, target: target, destination: step.destination, configuration: configuration,
-      layout: step.layout
+      layout: layout
     ) {
       try progress((Double(number) + $0 * 0.9) / Double(steps.count))
     }
@@ -201,7 +223,8 @@ struct StoreMigration {
 extension PersistentStore {
   /// Brings a store to another model: see ``StoreOptions/migratesAutomatically``.
   ///
-  /// History, identities and the state of sync are carried over.
+  /// History, identities and the state of sync are carried over. A store that has the model already, because somebody else
+  /// migrated it say, stays as it is: a mapping is applied once.
   /// - Parameters:
   ///   - url: The store's file, which nobody has open.
   ///   - model: The model that the store is to have; it is frozen.
@@ -212,7 +235,7 @@ extension PersistentStore {
   ///     one that it has. Columns are refused where several objects hold one, and of a store that is enrolled for sync.
   ///   - progress: Called with the part that is done, 0 … 1; it ends the migration by throwing, and nothing has changed.
   /// - Throws: `StoreError`: `cannotMigrate` with what needs a mapping of its own, `newerModel` when the store has been
-  ///   further than the model, `busy` while it is open elsewhere, `constraint` when values break a new constraint; what a
+  ///   further than the model, `busy` while it is open elsewhere, `syncLocked` while somebody syncs it for longer than ten seconds, `constraint` when values break a new constraint; what a
   ///   migration policy threw. The store is then as it was.
   public static func migrate(
     at url: URL, to model: ManagedObjectModel, configuration: String? = nil,
@@ -222,10 +245,10 @@ extension PersistentStore {
     try model.freeze()
     _ = try StoreConfiguration(configuration, of: model)
     try withoutActuallyEscaping(progress) { progress in
-      let step = StoreMigration.Step(
-        destination: model, mapping: mapping, layout: toManyLayout)
       try StoreMigration(
-        url: url, configuration: configuration, steps: [step], progress: progress
+        url: url, configuration: configuration, destination: model, layout: toManyLayout,
+        steps: { _ in [StoreMigration.Step(destination: model, mapping: mapping)] },
+        progress: progress
       ).run()
     }
   }

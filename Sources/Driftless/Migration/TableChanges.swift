@@ -3,8 +3,21 @@ import DriftlessSQLite
 /// What has to be done to the tables of a store so that they are those of another model, where names and new columns are
 /// all of it.
 struct TableChanges {
+  struct Statement {
+    let sql: String
+    /// That of its parameter; nil where it has none.
+    var value: PropertyValue?
+
+    func run(on connection: SQLiteConnection) throws {
+      guard let value else { return try connection.execute(sql) }
+      let statement = try connection.prepareUncached(sql)
+      RowBinder.write(value, to: SQLiteParameter(statement, 1))
+      try statement.run()
+    }
+  }
+
   /// In their order.
-  private(set) var statements: [String] = []
+  private(set) var statements: [Statement] = []
   /// What no property and no entity has any more.
   private(set) var leftovers: [DeferredCleanup.Task] = []
 
@@ -15,12 +28,15 @@ struct TableChanges {
   /// Renames and new columns; what comes before them and after them.
   private var drops: [String] = []
   private var alterations: [String] = []
-  private var additions: [String] = []
+  private var additions: [Statement] = []
+  /// The tables whose rows say when they were written last.
+  private var timedTables: Set<String> = []
 
   /// Nil when rows have to be written anew.
   init?(_ keys: MigrationKeys) throws {
     self.keys = keys
     guard hierarchiesStay(), relationshipsStay(), try derivationsStay() else { return nil }
+    timedTables = try Self.timedTables(of: new)
     for root in new.entities where root.superentity == nil {
       guard change(root) else { return nil }
     }
@@ -33,7 +49,7 @@ struct TableChanges {
       return nil
     }
     changeIndexes()
-    statements = drops + alterations + additions
+    statements = (drops + alterations).map { Statement(sql: $0) } + additions
   }
 
   // MARK: What stays
@@ -80,6 +96,13 @@ struct TableChanges {
     }
   }
 
+  private static func timedTables(of schema: StoreSchema) throws -> Set<String> {
+    Set(
+      try DerivedAttribute.all(in: schema).compactMap {
+        if case .now = $0.source { $0.table.name } else { nil }
+      })
+  }
+
   private func derivationsStay() throws -> Bool {
     func triggers(_ schema: StoreSchema) throws -> [String] {
       try DerivedAttribute.all(in: schema)
@@ -94,7 +117,7 @@ struct TableChanges {
     let table = new.table(for: root)
     let taken = Set(old.tables.map(\.name) + old.ownJoinTables.map(\.name))
     guard let way = keys.ways.first(where: { $0.destination === root }) else {
-      additions += StoreDefinition.definition(of: table, new)
+      add(StoreDefinition.definition(of: table, new))
       return !taken.contains(table.name)
     }
     let former = old.table(for: way.source)
@@ -125,8 +148,7 @@ struct TableChanges {
           "ALTER TABLE \"\(table.name)\" ADD COLUMN \(name) \(column.declaration.type)")
       }
       if column.kind == .reference {
-        additions.append(
-          "CREATE INDEX \"\(table.name)_\(column.name)_INDEX\" ON \"\(table.name)\" (\(name))")
+        add(["CREATE INDEX \"\(table.name)_\(column.name)_INDEX\" ON \"\(table.name)\" (\(name))"])
       }
     }
     for (index, column) in former.columns.enumerated() where !pairs.values.contains(index) {
@@ -137,11 +159,15 @@ struct TableChanges {
           fileColumns: fileColumns(of: former).filter { $0 == column.name }))
     }
     if table.entities.count > 1 {
-      additions.append(
-        "CREATE INDEX IF NOT EXISTS \"\(table.name)_Z_ENT_INDEX\" ON \"\(table.name)\" (Z_ENT)")
+      add([
+        "CREATE INDEX IF NOT EXISTS \"\(table.name)_Z_ENT_INDEX\" ON \"\(table.name)\" (Z_ENT)"
+      ])
     }
-    for match in matches { fill(match, table, pairs) }
-    return true
+    return matches.allSatisfy { fill($0, table, pairs) }
+  }
+
+  private mutating func add(_ statements: [String]) {
+    additions += statements.map { Statement(sql: $0) }
   }
 
   private func fileColumns(of table: EntityTable) -> [String] {
@@ -198,10 +224,10 @@ struct TableChanges {
     return Set(kept.values).count == kept.count ? kept : nil
   }
 
-  /// Default values, for properties that are new or became required.
+  /// Default values, for properties that are new or became required. False where the file would take that for an edit.
   private mutating func fill(
     _ match: MigrationPlan.EntityMatch, _ table: EntityTable, _ pairs: [Int: Int]
-  ) {
+  ) -> Bool {
     for binding in table.slotBindings(for: match.destination) {
       let slot = match.destination.layout.slots[binding.slot]
       let isNew = pairs[binding.column] == nil
@@ -210,14 +236,18 @@ struct TableChanges {
         isNew || (!slot.isOptional && match.sourceSlots[binding.slot]?.isOptional == true)
       else { continue }
       let column = "\"\(table.columns[binding.column].name)\""
-      let value = MigrationCopy.literal(
-        slot.defaultValue, isExternal: new.holdsExternalData(slot.index, of: match.destination))
+      guard !timedTables.contains(table.name) else { return false }
       additions.append(
-        """
-        UPDATE "\(table.name)" SET \(column) = \(value)
-        WHERE Z_ENT = \(new.entityNumber(of: match.destination)) AND \(column) IS NULL
-        """)
+        Statement(
+          sql: """
+            UPDATE "\(table.name)" SET \(column) = ?
+            WHERE Z_ENT = \(new.entityNumber(of: match.destination)) AND \(column) IS NULL
+            """,
+          value: DefaultValue.stored(
+            slot.defaultValue,
+            isExternal: new.holdsExternalData(slot.index, of: match.destination))))
     }
+    return true
   }
 
   private mutating func changeJoinTables() -> Bool {
@@ -226,7 +256,7 @@ struct TableChanges {
     let tables = Set(old.tables.map(\.name))
     for join in new.ownJoinTables where !former.contains(join.name) {
       guard !tables.contains(join.name) else { return false }
-      additions += join.definition
+      add(join.definition)
     }
     leftovers += former.subtracting(present).sorted().map { DeferredCleanup.Task(table: $0) }
     return true
@@ -256,8 +286,8 @@ struct TableChanges {
     drops += tables
     for entity in new.entities
     where keys.ways.contains(where: { $0.destination === entity.rootEntity }) {
-      additions += StoreDefinition.uniqueIndexes(of: entity, new).map(\.sql)
-        .filter { !kept.contains($0) }
+      add(
+        StoreDefinition.uniqueIndexes(of: entity, new).map(\.sql).filter { !kept.contains($0) })
     }
   }
 }

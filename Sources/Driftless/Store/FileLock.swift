@@ -100,10 +100,17 @@ final class FileLock: Sendable {
 package final class SyncLock: Sendable {
   private let lock: FileLock
 
-  init(path: String) throws {
+  /// - Parameter milliseconds: How long it waits for who has it.
+  init(path: String, milliseconds: Int32 = 0) throws {
     // Kept only once it is held: `deinit` also runs for an init that throws, and must not wipe the holder's number.
     let candidate = try FileLock(path: path)
-    guard candidate.tryLock() else {
+    let end = ContinuousClock.now + .milliseconds(milliseconds)
+    var isHeld = candidate.tryLock()
+    while !isHeld, ContinuousClock.now < end {
+      usleep(10_000)
+      isHeld = candidate.tryLock()
+    }
+    guard isHeld else {
       let holder = candidate.content.trimmingCharacters(in: .whitespacesAndNewlines)
       throw StoreError(
         .syncLocked, "Process \(holder) syncs this store.",

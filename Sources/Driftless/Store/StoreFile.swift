@@ -93,8 +93,11 @@ struct StoreFile {
   }
 
   /// Creates every table of the schema, in one transaction.
+  ///
+  /// - Parameter derives: Whether derived attributes are followed from now on; rows that come from elsewhere bring their own
+  ///   values.
   func create(
-    _ schema: StoreSchema, _ metadata: StoreMetadata, identifier: UUID,
+    _ schema: StoreSchema, _ metadata: StoreMetadata, identifier: UUID, derives: Bool = true,
     on connection: SQLiteConnection
   ) throws {
     if url != nil {
@@ -104,7 +107,7 @@ struct StoreFile {
       for statement in StoreDefinition.statements(for: schema) {
         try connection.execute(statement)
       }
-      try StoreDefinition.createDerivedTriggers(schema, on: connection)
+      if derives { try StoreDefinition.createDerivedTriggers(schema, on: connection) }
       try StoreDefinition.fill(schema, metadata, identifier: identifier, on: connection)
       try StoreDefinition.complete(schema, on: connection)
       if options.holdsToManyInColumns { try connection.execute(ChangeTable.coreDataIndex) }

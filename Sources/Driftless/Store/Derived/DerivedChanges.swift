@@ -53,6 +53,17 @@ extension StoreDefinition {
     }
   }
 
+  /// Makes the triggers of derived attributes where rows are there already, with their values of before: a time at which one
+  /// was written stays.
+  ///
+  /// - Throws: `StoreError` with code `cannotDerive`.
+  static func resumeDerivedTriggers(_ schema: StoreSchema, on connection: SQLiteConnection) throws {
+    try createDerivedTriggers(schema, on: connection)
+    for attribute in try DerivedAttribute.all(in: schema) {
+      try connection.execute(DerivedTriggers(attribute: attribute).completion)
+    }
+  }
+
   /// Makes the triggers that a file of an older version lacks, and works out the values that they will keep.
   static func completeDerivedTriggers(
     _ schema: StoreSchema, on connection: SQLiteConnection

@@ -45,6 +45,13 @@ struct DerivedTriggers {
     "UPDATE \"\(table)\" SET \(column) = \(value(of: "\"\(table)\""))\(entityCondition)"
   }
 
+  /// As ``recomputation``, but for the time of a row that has one.
+  var completion: String {
+    guard case .now = attribute.source else { return recomputation }
+    let isMissing = entityCondition.isEmpty ? " WHERE" : entityCondition + " AND"
+    return "UPDATE \"\(table)\" SET \(column) = \(Self.now)\(isMissing) \(column) IS NULL"
+  }
+
   /// Which rows of the table have the attribute.
   var entityCondition: String {
     attribute.entityNumbers.map { " WHERE Z_ENT IN (\(Self.list($0)))" } ?? ""
