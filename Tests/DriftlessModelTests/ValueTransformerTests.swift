@@ -47,6 +47,60 @@ struct ValueTransformerTests {
     #expect(transformer.transformedValue(Data()) == nil)
   }
 
+  /// - Parameter objects: XML of the objects after the first, which is null.
+  private func archive(_ objects: [String]) -> Data {
+    let list = objects.joined(separator: "\n")
+    return Data(
+      """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <plist version="1.0"><dict>
+      <key>$archiver</key><string>NSKeyedArchiver</string>
+      <key>$version</key><integer>100000</integer>
+      <key>$top</key><dict><key>root</key>\(Self.reference(1))</dict>
+      <key>$objects</key><array><string>$null</string>\(list)</array>
+      </dict></plist>
+      """.utf8)
+  }
+
+  private static func reference(_ number: Int) -> String {
+    "<dict><key>CF$UID</key><integer>\(number)</integer></dict>"
+  }
+
+  private func list(of members: [Int], class number: Int) -> String {
+    """
+    <dict><key>$class</key>\(Self.reference(number))
+    <key>NS.objects</key><array>\(members.map(Self.reference).joined())</array></dict>
+    """
+  }
+
+  private let listClass = """
+    <dict><key>$classname</key><string>NSArray</string>
+    <key>$classes</key><array><string>NSArray</string><string>NSObject</string></array></dict>
+    """
+
+  @Test("An archive whose objects lie within themselves, or in each other too deep, gives nothing")
+  func endless() throws {
+    let transformer = SecureUnarchiveFromData()
+    let itself = archive([list(of: [1], class: 2), listClass])
+    #expect(transformer.transformedValue(itself) == nil)
+    let binary = try PropertyListSerialization.data(
+      fromPropertyList: PropertyListSerialization.propertyList(from: itself, format: nil),
+      format: .binary, options: 0)
+    #expect(transformer.transformedValue(binary) == nil)
+    let round = archive([list(of: [3], class: 2), listClass, list(of: [1], class: 2)])
+    #expect(transformer.transformedValue(round) == nil)
+    func nested(_ depth: Int, _ members: Int) -> Data {
+      archive(
+        [list(of: [Int](repeating: 3, count: members), class: 2), listClass]
+          + (0..<depth).map { list(of: [Int](repeating: $0 + 4, count: members), class: 2) }
+          + ["<string>end</string>"])
+    }
+    #expect(transformer.transformedValue(nested(20, 1)) != nil)
+    #expect(transformer.transformedValue(nested(100, 1)) == nil)
+    #expect(transformer.transformedValue(nested(30, 2)) == nil, "2^30 objects")
+    #expect(transformer.transformedValue(Data(String(repeating: "(", count: 50_000).utf8)) == nil)
+  }
+
   @Test("Transformers are registered, listed and taken away by name")
   func registry() {
     let name = ValueTransformer.Name("RegistryTest")

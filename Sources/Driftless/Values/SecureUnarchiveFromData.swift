@@ -40,10 +40,12 @@ open class SecureUnarchiveFromData: ValueTransformer, @unchecked Sendable {  // 
     return unarchiver.error == nil ? value : nil
   }
 
-  /// Whether all objects of an archive are of classes that may be made.
+  /// Whether the objects of an archive end, and all are of classes that may be made.
   private static func areAllowed(in data: Data, _ ofAnyClass: Bool) -> Bool {
-    let archive = try? PropertyListSerialization.propertyList(from: data, format: nil)
-    guard let objects = (archive as? [String: Any])?["$objects"] as? [Any] else { return false }
+    let archive = BoundedPropertyList.values(data)
+    guard let objects = (archive as? [String: Any])?["$objects"] as? [Any],
+      ArchiveShape.isBounded(data)
+    else { return false }
     return objects.allSatisfy { object in
       guard let entry = object as? [String: Any] else { return true }
       guard let name = entry["$classname"] as? String else {
