@@ -252,6 +252,7 @@ extension PropertyValue {
     switch self {
     case .double(let value): value.isNaN
     case .decimal(let value): value.isNaN
+    case .date(let value): value.timeIntervalSinceReferenceDate.isNaN
     default: false
     }
   }
