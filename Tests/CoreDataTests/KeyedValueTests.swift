@@ -116,4 +116,41 @@ struct KeyedValueTests {
       #expect(throws: CocoaError.self) { try context.save() }
     }
   }
+
+  @Test(
+    "Sums and averages over infinity, over no number and beside decimals are what the numbers give")
+  func oddSums() throws {
+    try context.performAndWait {
+      let album = Album(context: context)
+      let pages = [1, 2, 3].map { Page($0, context) }
+      album.setValue(Set(pages), forKey: "notes")
+      func value(_ path: String, _ weights: [Double]) -> Double? {
+        for (page, weight) in zip(pages, weights) { page.setValue(weight, forKey: "weight") }
+        return album.value(forKeyPath: path) as? Double
+      }
+      #expect(value("notes.@sum.weight", [.infinity, 1, 2]) == .infinity)
+      #expect(value("notes.@avg.weight", [-.infinity, 1, 2]) == -.infinity)
+      #expect(value("notes.@sum.weight", [1e300, 1e-300, 2]) == 1e300)
+      #expect(value("notes.@sum.weight", [.nan, 1, 2])?.isNaN == true)
+      #expect(value("notes.@sum.weight", [0.1, 0.2, 0]) == 0.1 + 0.2)
+    }
+  }
+
+  @Test(
+    "A default value that is infinite is one of a double, and of a decimal a misfit that is told")
+  func infiniteDefault() throws {
+    let attribute = Shop.attribute("cost", .decimalAttributeType)
+    attribute.defaultValue = Double.infinity
+    let entity = NSEntityDescription()
+    entity.name = "Thing"
+    entity.properties = [attribute]
+    let model = NSManagedObjectModel()
+    model.entities = [entity]
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    #expect(throws: (any Error).self) {
+      try coordinator.addPersistentStore(type: .inMemory, at: URL(fileURLWithPath: "/dev/null"))
+    }
+    attribute.defaultValue = 0.1
+    #expect(attribute.defaultValue as? NSDecimalNumber == NSDecimalNumber(string: "0.1"))
+  }
 }

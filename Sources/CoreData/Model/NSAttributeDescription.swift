@@ -48,7 +48,8 @@ extension AttributeDescription {
     case (.integer(let number), .double), (.integer(let number), .float): .double(Double(number))
     case (.bool(let flag), .double), (.bool(let flag), .float): .double(flag ? 1 : 0)
     case (.integer(let number), .decimal): .decimal(Decimal(number))
-    case (.double(let number), .decimal): .decimal(Decimal(number))
+    case (.double(let number), .decimal):
+      Decimal(wholeText: "\(number)").map { .decimal($0) } ?? value
     case (.double(let number), .integer16), (.double(let number), .integer32),
       (.double(let number), .integer64):
       Int64(exactly: number).map { .integer($0) } ?? value

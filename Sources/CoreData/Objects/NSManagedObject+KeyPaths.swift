@@ -150,37 +150,10 @@ private enum PathOperator: String {
     }
   }
 
-  /// Whole numbers add up to one, as long as 64 bits hold it; decimal ones exactly.
   private static func sum(_ values: [Any]) -> NSNumber {
-    let numbers = values.compactMap(propertyValue)
-    var (whole, isWhole) = (Int64(0), true)
-    var (decimal, isDecimal) = (Decimal(0), false)
-    var fraction = 0.0
-    for number in numbers {
-      switch number {
-      case .integer(let value):
-        let (sum, overflow) = whole.addingReportingOverflow(value)
-        if overflow { isWhole = false }
-        whole = sum
-        fraction += Double(value)
-        decimal += Decimal(value)
-      case .bool(let value):
-        whole += value ? 1 : 0
-        fraction += value ? 1 : 0
-        decimal += value ? 1 : 0
-      case .decimal(let value):
-        (isWhole, isDecimal) = (false, true)
-        fraction += NSDecimalNumber(decimal: value).doubleValue
-        decimal += value
-      case .double(let value):
-        isWhole = false
-        fraction += value
-        decimal += Decimal(value)
-      default: continue
-      }
-    }
-    if isWhole { return NSNumber(value: whole) }
-    return isDecimal ? NSDecimalNumber(decimal: decimal) : NSNumber(value: fraction)
+    var sum = NumberSum()
+    for value in values.compactMap(propertyValue) { sum.add(value) }
+    return sum.result
   }
 
   private static func extreme(_ values: [Any], _ wanted: ComparisonResult) -> Any? {
