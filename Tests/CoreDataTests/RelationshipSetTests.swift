@@ -89,4 +89,50 @@ struct RelationshipSetTests {
       #expect(set.isEqual(album.value(forKey: "notes") as? NSSet))
     }
   }
+
+  @Test("Objects are added, counted and read one by one in time", .timeLimit(.minutes(1)))
+  func oneByOne() throws {
+    try context.performAndWait {
+      let album = Album(context: context)
+      let ordered = album.mutableOrderedSetValue(forKey: "pages")
+      let unordered = album.mutableSetValue(forKey: "notes")
+      let count = 3_000
+      for number in 0..<count {
+        let page = Page(Int32(number), context)
+        ordered.add(page)
+        ordered.add(page)
+        unordered.add(page)
+        #expect(ordered.count == number + 1 && unordered.count == number + 1)
+        #expect(ordered.contains(page) && unordered.contains(page))
+      }
+      for number in stride(from: 0, to: count, by: 3) {
+        #expect((ordered.object(at: number) as? Page)?.number == Int32(number))
+      }
+      #expect(ordered.compactMap { ($0 as? Page)?.number } == (0..<count).map { Int32($0) })
+      try context.save()
+      #expect(numbers(album) == (0..<count).map { Int32($0) })
+    }
+  }
+
+  @Test("What Foundation reads from its own store shows changes of the set and beside it")
+  func shown() {
+    context.performAndWait {
+      let album = Album(context: context)
+      let pages = (0..<4).map { Page(Int32($0), context) }
+      let set = album.mutableOrderedSetValue(forKey: "pages")
+      set.add(pages[0])
+      #expect(set.firstObject as? Page === pages[0])
+      set.add(pages[1])
+      set.insert(pages[2], at: 0)
+      #expect(set.lastObject as? Page === pages[1] && set.firstObject as? Page === pages[2])
+      #expect(set.reversed().map { ($0 as? Page)?.number } == [1, 0, 2])
+      #expect((set.objects(at: IndexSet([0, 2])) as? [Page])?.map(\.number) == [2, 1])
+      #expect(set.isEqual(to: NSOrderedSet(array: [pages[2], pages[0], pages[1]])))
+      #expect(set.isSubset(of: Set(pages)) && set.intersects(NSOrderedSet(object: pages[0])))
+      set.add(pages[3])
+      #expect(set.map { ($0 as? Page)?.number } == [2, 0, 1, 3])
+      pages[0].setValue(nil, forKey: "album")
+      #expect(set.count == 3 && set.array.count == 3)
+    }
+  }
 }

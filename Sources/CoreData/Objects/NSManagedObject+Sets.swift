@@ -35,15 +35,17 @@ private final class RelatedSet: NSMutableSet {
 
   required convenience init?(coder: NSCoder) { nil }
 
-  private var objects: [ManagedObject] {
-    get { ManagedObject.objects(of: owner?.storedValue(key)) ?? [] }
-    set { owner?.setStoredValue(newValue, key) }
+  private var objects: [ManagedObject] { ManagedObject.objects(of: owner?.storedValue(key)) ?? [] }
+
+  private var related: RelatedObjects<ManagedObject> {
+    owner?[ToMany<ManagedObject, ManagedObject>(key)] ?? []
   }
 
-  override var count: Int { objects.count }
+  override var count: Int { related.count }
 
   override func member(_ object: Any) -> Any? {
-    objects.first { $0 === object as? ManagedObject }
+    guard let object = object as? ManagedObject, related.contains(object) else { return nil }
+    return object
   }
 
   override func objectEnumerator() -> NSEnumerator { NSArray(array: objects).objectEnumerator() }
@@ -70,19 +72,21 @@ private func listed(_ objects: [ManagedObject]) -> String {
 /// Looks at an ordered relationship, and changes it.
 ///
 /// Foundation's class is no cluster on Linux: what cannot be overridden, a loop over it foremost, reads the superclass's own
-/// storage. That is filled with what the relationship holds whenever this looks at it.
+/// storage. That is filled with what the relationship holds whenever this looks at it: by what came at its end, and anew where
+/// it holds others. Whether it does is told by keys, without the objects.
 final class RelatedOrderedSet: NSMutableOrderedSet {
   private let owner: ManagedObject?
   private let key: String
-  /// What the superclass's storage holds.
+  /// What the superclass's storage holds, and the keys that it was filled by.
   private var shown: [ManagedObject] = []
+  private var shownKeys: [ObjectKey]? = []
   private var isFilling = false
 
   init(_ owner: ManagedObject, _ key: String) {
     self.owner = owner
     self.key = key
     super.init(capacity: 0)
-    _ = objects
+    show()
   }
 
   override init(capacity numItems: Int) {
@@ -94,26 +98,46 @@ final class RelatedOrderedSet: NSMutableOrderedSet {
 
   required convenience init(arrayLiteral elements: Any...) { self.init(capacity: 0) }
 
+  private var related: RelatedObjects<ManagedObject> {
+    owner?[ToMany<ManagedObject, ManagedObject>(key)] ?? []
+  }
+
   /// What the relationship holds.
   private(set) var objects: [ManagedObject] {
     get {
-      let objects = ManagedObject.objects(of: owner?.storedValue(key)) ?? []
-      show(objects)
-      return objects
+      show()
+      return shown
     }
     set {
       owner?.setStoredValue(newValue, key)
-      _ = objects
+      show()
     }
   }
 
-  private func show(_ objects: [ManagedObject]) {
-    guard objects != shown else { return }
-    shown = objects
+  private func show() {
+    let keys = related.keys
+    if let keys, let shownKeys {
+      if keys == shownKeys { return }
+      if !shown.isEmpty, keys.starts(with: shownKeys) {
+        let more = related.objects(at: shownKeys.count..<keys.count)
+        if more.count == keys.count - shownKeys.count { return append(more, keys) }
+      }
+    }
+    let objects = ManagedObject.objects(of: owner?.storedValue(key)) ?? []
+    guard objects != shown else { return shownKeys = keys }
     isFilling = true
-    defer { isFilling = false }
     super.removeAllObjects()
-    super.addObjects(from: objects)
+    isFilling = false
+    shown = []
+    append(objects, related.keys)
+  }
+
+  private func append(_ more: [ManagedObject], _ keys: [ObjectKey]?) {
+    isFilling = true
+    super.addObjects(from: more)
+    isFilling = false
+    shown += more
+    shownKeys = keys?.count == shown.count ? keys : nil
   }
 
   private static func objects(_ list: some Sequence) -> [ManagedObject] {
@@ -123,14 +147,17 @@ final class RelatedOrderedSet: NSMutableOrderedSet {
   // MARK: Reading
 
   override var count: Int { objects.count }
+
   override func object(at idx: Int) -> Any { objects[idx] }
 
   override func index(of object: Any) -> Int {
-    objects.firstIndex { $0 === object as? ManagedObject } ?? NSNotFound
+    guard contains(object) else { return NSNotFound }
+    return objects.firstIndex { $0 === object as? ManagedObject } ?? NSNotFound
   }
 
   override func contains(_ object: Any) -> Bool {
-    isFilling ? super.contains(object) : index(of: object) != NSNotFound
+    if isFilling { return super.contains(object) }
+    return (object as? ManagedObject).map(related.contains) ?? false
   }
 
   override func enumerateObjects(_ block: (Any, Int, UnsafeMutablePointer<ObjCBool>) -> Void) {
@@ -152,14 +179,14 @@ final class RelatedOrderedSet: NSMutableOrderedSet {
   // MARK: Changing
 
   override func insert(_ object: Any, at idx: Int) {
-    guard let object = object as? ManagedObject, index(of: object) == NSNotFound else { return }
+    guard let object = object as? ManagedObject, !contains(object) else { return }
     objects.insert(object, at: idx)
   }
 
   override func removeObject(at idx: Int) { objects.remove(at: idx) }
 
   override func replaceObject(at idx: Int, with object: Any) {
-    guard let object = object as? ManagedObject, index(of: object) == NSNotFound else { return }
+    guard let object = object as? ManagedObject, !contains(object) else { return }
     objects[idx] = object
   }
 
@@ -169,12 +196,12 @@ final class RelatedOrderedSet: NSMutableOrderedSet {
     addObjects(from: Array(UnsafeBufferPointer(start: objects, count: count)))
   }
 
-  override func addObjects(from array: [Any]) { append(Self.objects(array)) }
+  override func addObjects(from array: [Any]) { addAtEnd(Self.objects(array)) }
 
-  private func append(_ more: [ManagedObject]) {
-    var new = objects
-    for object in more where !new.contains(object) { new.append(object) }
-    objects = new
+  private func addAtEnd(_ more: [ManagedObject]) {
+    var related = related
+    related.formUnion(more)
+    show()
   }
 
   override func exchangeObject(at idx1: Int, withObjectAt idx2: Int) {
@@ -197,10 +224,10 @@ final class RelatedOrderedSet: NSMutableOrderedSet {
 
   override func intersect(_ other: NSOrderedSet) { keep(Self.objects(other.array), true) }
   override func minus(_ other: NSOrderedSet) { keep(Self.objects(other.array), false) }
-  override func union(_ other: NSOrderedSet) { append(Self.objects(other.array)) }
+  override func union(_ other: NSOrderedSet) { addAtEnd(Self.objects(other.array)) }
   override func intersectSet(_ other: Set<AnyHashable>) { keep(Self.objects(other), true) }
   override func minusSet(_ other: Set<AnyHashable>) { keep(Self.objects(other), false) }
-  override func unionSet(_ other: Set<AnyHashable>) { append(Self.objects(other)) }
+  override func unionSet(_ other: Set<AnyHashable>) { addAtEnd(Self.objects(other)) }
 
   override func sortRange(
     _ range: NSRange, options opts: NSSortOptions = [],
