@@ -34,6 +34,8 @@ struct BinaryStoreGraphTests {
     shelf.properties = [Shop.attribute("name", .stringAttributeType), row, topics]
     book.properties = [
       Shop.attribute("name", .stringAttributeType), size, notes, place, readers,
+      Shop.attribute("marks", .transformableAttributeType),
+      Shop.attribute("price", .decimalAttributeType),
     ]
     book.subentities = [comic]
     let model = NSManagedObjectModel()
@@ -90,6 +92,56 @@ struct BinaryStoreGraphTests {
       let comics = try again.fetch(NSFetchRequest<NSManagedObject>(entityName: "Comic"))
       #expect(comics.count == 1 && books.count == 3)
       #expect(comics.first?.value(forKey: "notes") as? [String] == ["x", "y"])
+    }
+  }
+
+  @Test("A transformable value without a transformer and a decimal that is no number come back")
+  func oddValues() throws {
+    let context = try context()
+    try context.performAndWait {
+      let book = named("Book", "odd", context)
+      book.setValue(["a", "b"], forKey: "marks")
+      book.setValue(NSDecimalNumber.notANumber, forKey: "price")
+      named("Book", "dear", context).setValue(NSDecimalNumber(string: "12.5"), forKey: "price")
+      try context.save()
+    }
+    let again = try self.context()
+    try again.performAndWait {
+      let books = try again.fetch(NSFetchRequest<NSManagedObject>(entityName: "Book"))
+      let odd = try #require(books.first { $0.value(forKey: "name") as? String == "odd" })
+      #expect(odd.value(forKey: "marks") as? [String] == ["a", "b"])
+      #expect((odd.value(forKey: "price") as? NSDecimalNumber)?.decimalValue.isNaN == true)
+      let dear = try #require(books.first { $0 !== odd })
+      #expect(dear.value(forKey: "price") as? NSDecimalNumber == 12.5)
+      odd.setValue(nil, forKey: "marks")
+      try again.save()
+    }
+  }
+
+  @Test("The URI of a deleted object is not given again, and is nothing that metadata show")
+  func deletedNewest() throws {
+    let context = try context()
+    let gone = try context.performAndWait {
+      _ = named("Book", "kept", context)
+      try context.save()
+      let newest = named("Comic", "newest", context)
+      try context.save()
+      let uri = newest.objectID.uriRepresentation()
+      context.delete(newest)
+      try context.save()
+      return uri
+    }
+    let url = folder.file("a.binary")
+    var metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(
+      type: .binary, at: url)
+    #expect(!metadata.keys.contains { $0.contains("Next") })
+    metadata["own"] = "value"
+    try NSPersistentStoreCoordinator.setMetadata(metadata, type: .binary, at: url)
+    let again = try self.context()
+    try again.performAndWait {
+      let book = named("Book", "new", again)
+      try again.save()
+      #expect(book.objectID.uriRepresentation() != gone)
     }
   }
 }

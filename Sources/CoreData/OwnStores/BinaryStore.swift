@@ -30,6 +30,7 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {  // as its supercl
       return
     }
     let file = try BinaryStoreFile(reading: url)
+    nextReference = file.nextKeys
     var nodes: [ObjectKey: NSAtomicStoreCacheNode] = [:]
     var byRoot: [String: [Int64: NSAtomicStoreCacheNode]] = [:]
     for object in file.objects {
@@ -74,7 +75,7 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {  // as its supercl
     addCacheNodes(Set(nodes.values))
   }
 
-  /// Numbers, one more than the greatest of the hierarchy.
+  /// Numbers, one more than the last that the hierarchy had: no object gets that of a deleted one.
   override func newReferenceObject(for managedObject: NSManagedObject) -> Any {
     let root = managedObject.entity.rootEntity.knownName
     let number = nextReference[root] ?? 1
@@ -89,7 +90,7 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {  // as its supercl
     for (name, attribute) in managedObject.entity.attributesByName
     where attribute.type == .transformable && !attribute.isTransient {
       // What the transformer made of the value is written, not the value.
-      let data = managedObject.primitiveValue(forKey: name) as? Data
+      let data = (try? managedObject.knownPrimitiveValue(forKey: name)) as? Data
       node.setValue(data.map { PropertyValue.data($0) }, forKey: name)
     }
   }
@@ -110,7 +111,8 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {  // as its supercl
       return object
     }
     let ordered = objects.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
-    try BinaryStoreFile(metadata: metadata, objects: ordered).write(to: url)
+    try BinaryStoreFile(metadata: metadata, objects: ordered, nextKeys: nextReference)
+      .write(to: url)
   }
 
   private static func others(_ value: Any?) -> [Int64] {
@@ -156,7 +158,7 @@ enum BinaryStoreValue {
     let text = content as? String ?? ""
     let decoded: Any? =
       switch name {
-      case "decimal": Decimal(string: text, locale: Locale(identifier: "en_US_POSIX"))
+      case "decimal": Decimal(wholeText: text)
       case "uuid": UUID(uuidString: text)
       case "uri": URL(string: text)
       case "transformed": (content as? Data).map { PropertyValue.data($0) }

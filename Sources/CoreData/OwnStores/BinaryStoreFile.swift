@@ -15,15 +15,21 @@ struct BinaryStoreFile {
   private static let version: UInt32 = 1
   private static let headBytes = 8 + 4 + 8
   private static let objectsAtOnce = 500
-  /// A list is closed once its data have as many bytes: reading refuses much larger ones.
+  /// A list is closed before what it holds is as many bytes and values: reading refuses much larger ones.
   private static let bytesAtOnce = 4 << 20
+  private static let valuesAtOnce = 100_000
+  /// Beside the metadata, where a program that does not know it passes it on.
+  private static let nextKeysName = "NSStoreDriftlessNextKeys"
 
   var metadata: [String: Any]
   var objects: [Object]
+  /// By hierarchy the number of its next object.
+  var nextKeys: [String: Int64]
 
-  init(metadata: [String: Any], objects: [Object]) {
+  init(metadata: [String: Any], objects: [Object], nextKeys: [String: Int64] = [:]) {
     self.metadata = metadata
     self.objects = objects
+    self.nextKeys = nextKeys
   }
 
   static func damaged(_ url: URL, _ what: String) -> StoreError {
@@ -61,9 +67,11 @@ struct BinaryStoreFile {
       lists.append(list)
       place += Int(length)
     }
-    guard let metadata = lists.first as? [String: Any] else {
+    guard var metadata = lists.first as? [String: Any] else {
       throw Self.damaged(url, "it has no metadata")
     }
+    let next = metadata.removeValue(forKey: Self.nextKeysName) as? [String: NSNumber] ?? [:]
+    nextKeys = next.compactMapValues { $0.int64Value > 0 ? $0.int64Value : nil }
     self.metadata = metadata
     objects = try lists.dropFirst().flatMap { list in
       guard let entries = list as? [[String: Any]] else {
@@ -116,27 +124,90 @@ struct BinaryStoreFile {
   /// - Throws: `StoreError`: `readOrWriteFailed` with the reason; `invalidArgument` for what no property list has.
   func write(to url: URL) throws {
     var body = Data()
-    try Self.append(metadata, to: &body)
-    var list: [[String: Any]] = []
-    var bytes = 0
-    for object in objects {
-      list.append([
-        "entity": object.entity, "key": object.key, "values": object.values,
-        "related": object.related,
-      ])
-      bytes += object.values.values.reduce(0) { $0 + (($1 as? Data)?.count ?? 0) }
-      guard list.count == Self.objectsAtOnce || bytes >= Self.bytesAtOnce else { continue }
-      try Self.append(list, to: &body)
-      (list, bytes) = ([], 0)
+    var described = metadata
+    if !nextKeys.isEmpty { described[Self.nextKeysName] = nextKeys }
+    guard let list = try Self.bytes(of: described) else {
+      throw StoreError(
+        .invalidArgument, "The metadata are more than a binary store can read again.",
+        suggestion: "Keep what is large in objects.")
     }
-    if !list.isEmpty { try Self.append(list, to: &body) }
+    Self.append(list, to: &body)
+    var rest = objects[...]
+    while !rest.isEmpty {
+      let count = Self.countOfList(rest)
+      try Self.append(rest.prefix(count), to: &body)
+      rest = rest.dropFirst(count)
+    }
     var data = Self.mark
     Self.append(UInt64(Self.version), bytes: 4, to: &data)
     Self.append(Self.checksum(of: body), bytes: 8, to: &data)
     try Self.replace(url, with: data + body)
   }
 
-  private static func append(_ list: Any, to body: inout Data) throws {
+  /// How many of the first objects go into one list.
+  private static func countOfList(_ objects: ArraySlice<Object>) -> Int {
+    var whole = Weight()
+    var count = 0
+    for object in objects.prefix(objectsAtOnce) {
+      whole.add(object.values)
+      for (name, keys) in object.related { whole.add(name, keys.count) }
+      guard count == 0 || (whole.bytes <= bytesAtOnce && whole.values <= valuesAtOnce) else {
+        break
+      }
+      count += 1
+    }
+    return count
+  }
+
+  /// How much a list holds, at least about.
+  private struct Weight {
+    private(set) var bytes = 0
+    private(set) var values = 0
+
+    mutating func add(_ value: Any) {
+      values += 1
+      switch value {
+      case let data as Data: bytes += data.count
+      // At most: plain ones are half of it.
+      case let text as String: bytes += text.utf16.count * 2
+      case let members as [String: Any]:
+        for (name, member) in members {
+          add(name)
+          add(member)
+        }
+      default: bytes += 9
+      }
+    }
+
+    mutating func add(_ name: String, _ keys: Int) {
+      add(name)
+      values += keys
+      bytes += keys * 13
+    }
+  }
+
+  /// A list that is more than reading takes goes as two.
+  private static func append(_ objects: ArraySlice<Object>, to body: inout Data) throws {
+    let list = objects.map { object -> [String: Any] in
+      [
+        "entity": object.entity, "key": object.key, "values": object.values,
+        "related": object.related,
+      ]
+    }
+    if let data = try bytes(of: list) { return append(data, to: &body) }
+    guard objects.count > 1 else {
+      let name = objects.first.map { "\($0.entity)/\($0.key)" } ?? ""
+      throw StoreError(
+        .invalidArgument, "The object \(name) is more than a binary store can read again.",
+        suggestion: "Keep it in an SQLite store.")
+    }
+    let half = objects.count / 2
+    try append(objects.prefix(half), to: &body)
+    try append(objects.dropFirst(half), to: &body)
+  }
+
+  /// Nil for more than reading takes.
+  private static func bytes(of list: Any) throws -> Data? {
     guard PropertyListSerialization.propertyList(list, isValidFor: .binary) else {
       throw StoreError(
         .invalidArgument, "The metadata have a value that no property list can have.",
@@ -144,13 +215,12 @@ struct BinaryStoreFile {
     }
     let data = try PropertyListSerialization.data(
       fromPropertyList: list, format: .binary, options: 0)
-    guard BoundedPropertyList.values(data) != nil else {
-      throw StoreError(
-        .invalidArgument, "An object has more data than a binary store can read again.",
-        suggestion: "Keep it in an SQLite store.")
-    }
-    append(UInt64(data.count), bytes: 8, to: &body)
-    body.append(data)
+    return BoundedPropertyList.values(data) == nil ? nil : data
+  }
+
+  private static func append(_ list: Data, to body: inout Data) {
+    append(UInt64(list.count), bytes: 8, to: &body)
+    body.append(list)
   }
 
   private static func replace(_ url: URL, with data: Data) throws {
