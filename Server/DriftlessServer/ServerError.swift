@@ -29,6 +29,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     /// To the client the same as busy; for the operator a client that asks too often.
     package static let tooOften = Code(name: "busy", status: 429)
     package static let diskFull = Code(name: "disk-full", status: 507)
+    /// The zone has all that it may have, whatever is in the push.
+    package static let zoneFull = Code(name: "zone-full", status: 507)
     // Of the command line only:
     package static let badLimits = Code(name: "bad-limits", status: 400)
     package static let badConfiguration = Code(name: "bad-configuration", status: 400)

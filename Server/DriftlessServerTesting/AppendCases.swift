@@ -74,7 +74,7 @@ enum AppendCases {
     try expect(try await refusal(["d"], 1) == .tooLarge, "a fourth property of an object")
     try expect(try await refusal(["c", "b", "a"], 1) == nil, "those that it has")
     try expect(try await refusal(["d", "e"], 2) == nil)
-    try expect(try await refusal(["f"], 3) == .tooLarge, "a sixth name")
+    try expect(try await refusal(["f"], 3) == .zoneFull, "a sixth name")
     try expect(try await refusal(["e", "a"], 3) == nil, "names that the zone has")
     // Whole again, and not counted in another zone.
     try expect(

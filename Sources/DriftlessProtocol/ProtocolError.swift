@@ -37,6 +37,8 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let busy = Code(rawValue: "busy")
     /// The server has no room left.
     public static let diskFull = Code(rawValue: "disk-full")
+    /// The zone has as many replicas, names or entries as it may have, whatever is in the push.
+    public static let zoneFull = Code(rawValue: "zone-full")
     /// A part of a push is not at the server, or not any more: send it whole.
     public static let notStaged = Code(rawValue: "not-staged")
     /// The zone has no such snapshot, or none any more.

@@ -64,7 +64,7 @@ protocol ZoneTables {
   /// A small number for a property's name.
   ///
   /// - Parameter most: how many names the zone may have.
-  /// - Throws: `ServerError` (`.tooLarge`) where this would be one more.
+  /// - Throws: `ServerError` (`.zoneFull`) where this would be one more.
   func property(_ name: String, zone: Int64, most: Int) throws -> UInt64
 
   /// The row of an object; one that has none was not touched after its insert.

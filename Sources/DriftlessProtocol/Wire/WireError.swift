@@ -10,7 +10,7 @@
 /// | 410 | purged |
 /// | 413 | too-large |
 /// | 429, 503 | busy (with Retry-After) |
-/// | 507 | disk-full |
+/// | 507 | disk-full, zone-full |
 public struct WireError: Hashable, Sendable, Codable {
   /// What kind of refusal it is (``ProtocolError/Code``).
   public var code: String
@@ -74,7 +74,7 @@ public struct WireError: Hashable, Sendable, Codable {
     case .purged: 410
     case .tooLarge: 413
     case .busy: 503
-    case .diskFull: 507
+    case .diskFull, .zoneFull: 507
     default: 400
     }
   }

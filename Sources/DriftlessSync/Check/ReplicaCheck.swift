@@ -114,8 +114,11 @@ extension EngineTables {
       (UnsentSince.setting, .integer(let number)):
       number >= 0
     case (SealedAnew.setting, .integer(let number)),
-      (SyncEngine.withoutRulesSetting, .integer(let number)):
+      (SyncEngine.withoutRulesSetting, .integer(let number)),
+      (SyncEngine.retrySetting, .integer(let number)),
+      (SyncEngine.missingSetting, .integer(let number)):
       number == 1
+    case (SyncEngine.nameSetting, .text(let text)): ReplicaName(text) != nil
     case (MassDeleteBrake.meantSetting, .integer(let number)): number == 1
     case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0

@@ -56,7 +56,8 @@ struct LogAppend<Tables: ZoneTables> {
     let isLast = sequence >= LogBounds.numberMax
     guard !isLast, zone.nextObject + push.contents.newCount < LogBounds.numberMax else {
       throw ServerError(
-        .tooLarge, "the log of zone \(zone.name) is full", suggestion: "Create a new zone.")
+        .zoneFull, "the log of zone \(zone.name) is full",
+        suggestion: "Ask the operator for a new zone, or to renew this one.")
     }
     var hasNews = true
     do {
@@ -195,7 +196,7 @@ struct LogAppend<Tables: ZoneTables> {
     }
     guard try tables.replicaCount(of: zone.id) < limits.replicasPerZoneMax else {
       throw ServerError(
-        .tooLarge, "the zone already knows \(limits.replicasPerZoneMax) replicas",
+        .zoneFull, "the zone already knows \(limits.replicasPerZoneMax) replicas",
         suggestion: "Enrol into another zone, or ask the operator to raise replicasPerZoneMax.")
     }
     return try tables.add(replica, to: zone.id)
