@@ -26,6 +26,9 @@ struct Gate: Sendable {
   struct Admission: Sendable {
     let zone: ZoneRecord
     let token: TokenRecord
+
+    /// For whom what the request takes of memory is held.
+    var holder: MemoryBudget.Holder { .init(zone: zone.name, token: token.id) }
   }
 
   /// The zone of its path that a request may use; its connection is one of who has a token from then on.
@@ -37,7 +40,7 @@ struct Gate: Sendable {
     let admitted = try await admit(
       request.headers, from: context.address, zone: context.parameters.get("zone"), verb: verb)
     connections.admit(context.channel)
-    context.notes.note(.init(zone: admitted.zone.name, token: admitted.token.id))
+    context.notes.note(admitted.holder)
     return admitted
   }
 

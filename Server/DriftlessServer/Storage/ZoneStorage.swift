@@ -72,7 +72,7 @@ package protocol ZoneStorage: Sendable {
   /// - Throws: `ServerError`: `.notStaged`.
   func stagedFrame(of header: Data, in zone: ZoneRecord) async throws -> Data
 
-  /// Takes back entries that the log lost, as they are, all or none. Those that it has are skipped.
+  /// Takes back entries that the log lost, as they are, all of one call or none. Those that it has are skipped.
   ///
   /// - Parameter entries: each with its frame as read.
   /// - Throws: `ServerError` (`.diverged`) when the log does not go on with them.
