@@ -158,6 +158,10 @@ import Testing
       )
       // A slow host takes some while others go: that some are refused, and none is left waiting, is what holds.
       #expect(taken >= 1 && refused >= 1 && taken + refused == 12, "\(statuses)")
+      // What was refused was not read of the database.
+      let entry = PullPage.Entry.headerSize + frame.count
+      let sent = server.server.metrics.totals.bytesSent
+      #expect(sent == UInt64(taken * entry), "\(sent) of \(taken) times \(entry)")
       // They have hung up: the room is free again.
       let deadline = ContinuousClock.now + .seconds(60)
       var status = 503

@@ -62,9 +62,10 @@ struct ValueRoutes: Sendable {
     let zone = try await gate.admit(request, context, .read).zone
     let query = RequestQuery(request)
     try query.checkGeneration(of: zone)
+    let count = min(try query.count("count"), LargeValue.pieceBytesMax)
+    try context.notes.reserve(answer: count)
     let piece = try await storage.value(
-      try digest(context), of: zone, first: try query.count("first"),
-      count: try query.count("count"))
+      try digest(context), of: zone, first: try query.count("first"), count: count)
     metrics.countSent(bytes: piece.count)
     return Response(
       status: .ok, headers: [.contentType: WirePath.valueType],

@@ -269,7 +269,9 @@ struct ZoneRoutes: Sendable {
       throw ServerError.generationChanged(zone: zone.name)
     }
     if let replica = query.page.own?.replica { context.notes.note("replica", replica.wireText) }
-    var page = try await storage.page(of: zone, query.page)
+    var asked = query.page
+    asked.reserve = { [notes = context.notes] in try notes.reserve(answer: $0) }
+    var page = try await storage.page(of: zone, asked)
     // What is refused says nothing of how far it is.
     await noteSeen(query, given: page, admitted, request)
     let deadline = ContinuousClock.now + .seconds(query.waitSeconds)
@@ -280,7 +282,7 @@ struct ZoneRoutes: Sendable {
       }
       // Zone and token may be others by now.
       try await gate.admitAgain(request.headers, zone: context.zone, verb: .read)
-      page = try await storage.page(of: zone, query.page)
+      page = try await storage.page(of: zone, asked)
       if !page.entries.isEmpty { await noteSeen(query, given: page, admitted, request) }
     }
     let response = PullPage.response(

@@ -231,6 +231,8 @@ package struct PageRequest: Sendable {
   package var entriesMax: Int
   /// The asking replica: frames of its own, up to a sequence number, come back as headers only.
   package var own: (replica: UUID, through: UInt64)?
+  /// Called with the bytes that the page will have, before any of its entries is read; what it throws ends the reading.
+  package var reserve: (@Sendable (_ bytes: Int) throws -> Void)?
 
   package init(after: LogMark, mark: LogMark? = nil, bytesMax: Int, entriesMax: Int) {
     self.after = after

@@ -268,9 +268,9 @@ package final class SQLiteZoneStorage: ZoneStorage {
     _ name: String, of zone: ZoneRecord, first: Int, count: Int
   ) async throws -> Data? {
     try await reader.perform { [snapshots] connection in
-      if let kept = try PurgedLog.bytes(of: name, of: zone, on: connection) {
-        return Data(kept.dropFirst(first).prefix(count))
-      }
+      let kept = try PurgedLog.piece(
+        of: name, of: zone, first: first, count: count, on: connection)
+      if let kept { return kept }
       return try snapshots.piece(of: name, of: zone, first: first, count: count)
     }
   }
