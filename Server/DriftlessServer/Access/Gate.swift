@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import Hummingbird
 
@@ -65,6 +66,17 @@ struct Gate: Sendable {
       throw ServerError.tooOften("this token", retryAfterSeconds: seconds)
     }
     return try await admission(token, zone: name, verb: verb)
+  }
+
+  /// Has a token that is to be bound be the one of the replica that uses it first.
+  ///
+  /// - Throws: `ServerError` (`.tokenBound`) where it is another one's.
+  func check(_ replica: UUID, mayUse token: TokenRecord) async throws {
+    var binding = token.binding
+    if binding == .first { binding = try await storage.bind(token, to: replica) }
+    if let bound = binding.replica, bound != replica {
+      throw ServerError.tokenBound(token.id, to: bound, not: replica)
+    }
   }
 
   /// Looks again at a request that was let in and has waited: an operator may have changed zones and tokens meanwhile.

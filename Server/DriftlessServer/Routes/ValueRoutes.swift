@@ -42,6 +42,7 @@ struct ValueRoutes: Sendable {
     try query.checkGeneration(of: admitted.zone)
     guard let replica = try query.uuid("replica") else { throw RequestQuery.malformed("replica") }
     context.notes.note("replica", replica.wireText)
+    try await gate.check(replica, mayUse: admitted.token)
     let first = try query.count("first")
     guard let length = try query.number("length"),
       let value = LargeValue(digest: try digest(context), length: length)

@@ -96,6 +96,7 @@ struct ZoneRoutes: Sendable {
     return try await bodies.withBody(of: request) { body in
       metrics.countReceived(bytes: body.count)
       let header = try PushReader(limits: limits.current).header(of: body)
+      try await gate.check(header.replica, mayUse: admitted.token)
       guard !header.isFollowedByParts else {
         return try await stage(body, header, admitted, request, context)
       }
@@ -268,7 +269,10 @@ struct ZoneRoutes: Sendable {
     guard query.generation == zone.generation else {
       throw ServerError.generationChanged(zone: zone.name)
     }
-    if let replica = query.page.own?.replica { context.notes.note("replica", replica.wireText) }
+    if let replica = query.page.own?.replica {
+      context.notes.note("replica", replica.wireText)
+      try await gate.check(replica, mayUse: admitted.token)
+    }
     var asked = query.page
     asked.reserve = { [notes = context.notes] in try notes.reserve(answer: $0) }
     var page = try await storage.page(of: zone, asked)

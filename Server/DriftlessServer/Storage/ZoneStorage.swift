@@ -18,6 +18,11 @@ package protocol ZoneStorage: Sendable {
   /// The token of that ID, revoked or not; nil when there is none.
   func token(id: String) async throws -> TokenRecord?
 
+  /// Binds a token to a replica, where it is to be bound and nobody has used it so far.
+  ///
+  /// - Returns: to whom it is bound now.
+  func bind(_ token: TokenRecord, to replica: UUID) async throws -> TokenBinding
+
   /// Makes the token for which a code stands, or finds that it did so before. One code makes one token, however many ask at
   /// one time.
   func use(_ use: CodeUse) async throws -> CodeUse.Outcome
@@ -196,6 +201,15 @@ package struct TokenRecord: Sendable {
   package let name: String?
   /// When it ends, by the server's time.
   package let expiresMilliseconds: Int64?
+  /// Which replicas may use it.
+  package let binding: TokenBinding
+
+  /// What the record of who did what says of its first use.
+  func bound(to replica: UUID, at milliseconds: Int64) -> AuditEvent {
+    AuditEvent(
+      .tokenBound, by: "replica \(replica.wireText)", zone: zoneName, subject: id, detail: name,
+      at: milliseconds)
+  }
 }
 
 /// What an append gave out, now or when the same push first arrived.

@@ -6,8 +6,10 @@
   extension PostgresConnection {
     private static let tokenColumns = """
       SELECT token.id, token.hash, token.zone, zone.name, token.verbs, token.created_ms,
-        token.revoked_ms, token.name, token.expires_ms
+        token.revoked_ms, token.name, token.expires_ms, token_binding.id IS NOT NULL,
+        token_binding.replica
       FROM token JOIN zone ON zone.id = token.zone
+      LEFT JOIN token_binding ON token_binding.id = token.id
       """
 
     func token(id: String) throws -> TokenRecord? {
@@ -27,7 +29,8 @@
         createdMilliseconds: rows.int64(row, 5),
         revokedMilliseconds: rows.isNull(row, 6) ? nil : rows.int64(row, 6),
         name: rows.isNull(row, 7) ? nil : rows.text(row, 7),
-        expiresMilliseconds: rows.isNull(row, 8) ? nil : rows.int64(row, 8))
+        expiresMilliseconds: rows.isNull(row, 8) ? nil : rows.int64(row, 8),
+        binding: PostgresBindings.binding(rows, row, at: 9))
     }
 
     /// Entries after a place, until the bytes are used up; at least one, if there is one. Who calls it has a transaction in

@@ -110,6 +110,7 @@
           token.revokedMilliseconds.map { .integer($0) } ?? .null)
         try TokenNotes.set(
           token.id, name: token.name, expiresMilliseconds: token.expiresMilliseconds, on: copy)
+        try TokenBindings.set(token.binding, of: token.id, on: copy)
       }
       let seen = try source.run(
         "SELECT replica, cursor, token, seen_ms, name FROM sighting WHERE zone = $1",

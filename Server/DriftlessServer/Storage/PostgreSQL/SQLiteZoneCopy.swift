@@ -63,6 +63,7 @@
           token.revokedMilliseconds.map { .integer($0) } ?? .null,
           token.name.map { .text($0) } ?? .null,
           token.expiresMilliseconds.map { .integer($0) } ?? .null)
+        try PostgresBindings.set(token.binding, of: token.id, on: copy)
       }
       for row in try source.rows(
         "SELECT replica, cursor, token, seen_ms, name FROM sighting WHERE zone = ?",

@@ -176,7 +176,8 @@ struct CarryOver {
       guard let zone = same(former.zones.first(where: { $0.id == token.zoneID })) else { continue }
       let there = try connection.token(id: token.id)
       if let there, there.revokedMilliseconds == token.revokedMilliseconds,
-        there.expiresMilliseconds == token.expiresMilliseconds, there.name == token.name
+        there.expiresMilliseconds == token.expiresMilliseconds, there.name == token.name,
+        there.binding == token.binding
       {
         continue
       }
@@ -189,6 +190,7 @@ struct CarryOver {
       try TokenNotes.set(
         token.id, name: token.name, expiresMilliseconds: token.expiresMilliseconds,
         on: connection)
+      try TokenBindings.set(token.binding, of: token.id, on: connection)
     }
     let known = Set(former.tokens.map(\.id))
     for token in try connection.tokens()

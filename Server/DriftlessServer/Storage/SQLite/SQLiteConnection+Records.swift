@@ -90,8 +90,10 @@ extension SQLiteConnection {
 
   private static let tokenColumns = """
     SELECT token.id, token.hash, token.zone, zone.name, token.verbs, token.created_ms,
-      token.revoked_ms, token_note.name, token_note.expires_ms
+      token.revoked_ms, token_note.name, token_note.expires_ms,
+      token_binding.id IS NOT NULL, token_binding.replica
     FROM token JOIN zone ON zone.id = token.zone LEFT JOIN token_note ON token_note.id = token.id
+    LEFT JOIN token_binding ON token_binding.id = token.id
     """
 
   func token(id: String) throws -> TokenRecord? {
@@ -117,7 +119,8 @@ extension SQLiteConnection {
       createdMilliseconds: statement.int64(5),
       revokedMilliseconds: statement.isNull(6) ? nil : statement.int64(6),
       name: statement.isNull(7) ? nil : statement.string(7),
-      expiresMilliseconds: statement.isNull(8) ? nil : statement.int64(8))
+      expiresMilliseconds: statement.isNull(8) ? nil : statement.int64(8),
+      binding: TokenBindings.binding(statement, at: 9))
   }
 
   /// Entries after a sequence number, until the bytes are used up; at least one, if there is one.

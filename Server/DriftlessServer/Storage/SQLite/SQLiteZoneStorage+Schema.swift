@@ -31,6 +31,7 @@ import DriftlessSQLite
 ///               each zone's can be counted.
 /// `clock`       one row: the last time that the server gave. Programs of before know nothing of it, nor of the next ones.
 /// `token_note`  one row a token that has a name or an end.
+/// `token_binding`  one row a token that one replica may use: which, once it has (`TokenBindings`).
 /// `sighting`    one row a replica: when it was last seen, its cursor, the ID of its token, and after which
 ///               place it asked then.
 /// `staged`      one row a part of a push whose last one has not come; `staging` one row a replica that has such: when the last
@@ -117,7 +118,8 @@ enum ServerSchema {
     ] + laterTables
   /// Those that a file of this version may not have yet.
   static let laterTables = [
-    "clock", "token_note", "sighting", "operator_token", "staged", "staging", "audit",
+    "clock", "token_note", "token_binding", "sighting", "operator_token", "staged", "staging",
+    "audit",
     "enrolment_code", "purge", "purge_file", "purged", "value", "value_piece", "value_use",
     "value_lost", "zone_property",
   ]
@@ -199,12 +201,13 @@ enum ServerSchema {
       }
       // Programs of before open a file that has it.
       for statement in [
-        GivenTimes.statement, TokenNotes.statement, Sightings.statement, OperatorTokens.statement,
-        StagedParts.statement, AuditLog.statement, EnrolmentCodes.statement,
+        GivenTimes.statement, TokenNotes.statement, TokenBindings.statement, Sightings.statement,
+        OperatorTokens.statement, StagedParts.statement, AuditLog.statement, EnrolmentCodes.statement,
         PurgedLog.statement, LargeValues.statement, PropertyNames.statement,
         "DROP INDEX IF EXISTS log_replica", logIndex,
         // A program of before deletes zones, and knows nothing of these.
         "DELETE FROM zone_property WHERE zone NOT IN (SELECT id FROM zone)",
+        TokenBindings.forgetting,
       ] {
         try connection.execute(statement)
       }

@@ -30,6 +30,7 @@ extension SQLiteConnection {
       .integer(Int64(clamping: zone.head)), .blob(zone.chain.bytes), .text(intent.rawValue),
       .blob(next.chain.bytes), .blob(next.replacements.bytes), .integer(zone.id))
     try empty(zone)
+    try TokenBindings.begin(anewIn: zone.id, on: self)
     try LargeValues.letGo(of: zone.id, at: Administration.hostMilliseconds, on: self)
   }
 
@@ -40,6 +41,7 @@ extension SQLiteConnection {
     try run("DELETE FROM token WHERE zone = ?", .integer(zone.id))
     try EnrolmentCodes.drop(of: zone.id, on: self)
     try TokenNotes.forgetOthers(on: self)
+    try execute(TokenBindings.forgetting)
     try run("DELETE FROM zone WHERE id = ?", .integer(zone.id))
   }
 
