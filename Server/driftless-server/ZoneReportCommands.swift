@@ -34,7 +34,7 @@ extension ZoneCommand {
         "objects     \(report.objects) made", "replicas    \(report.replicas)",
         "tokens      \(report.tokens)",
         "last push   \(report.lastPushMilliseconds.map { JSONText.time($0) } ?? "none")",
-      ]
+      ] + report.zone.limits.all.map { "limit       \($0.name) \($0.value)" }
     }
   }
 
@@ -117,6 +117,7 @@ private struct ZoneReportLine: Encodable {
   let replicas: Int
   let tokens: Int
   @OrNull var lastPush: String?
+  let limits: ZoneLimitsLine
 
   init(_ report: ZoneReport) {
     let line = ZoneLine(report.zone)
@@ -126,6 +127,7 @@ private struct ZoneReportLine: Encodable {
     (entries, bytes, objects) = (report.entries, report.bytes, report.objects)
     (replicas, tokens) = (report.replicas, report.tokens)
     lastPush = report.lastPushMilliseconds.map { JSONText.time($0) }
+    limits = ZoneLimitsLine(report.zone.limits)
   }
 }
 

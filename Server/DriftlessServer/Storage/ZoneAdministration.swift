@@ -44,6 +44,15 @@ package protocol ZoneAdministration {
   /// - Throws: `ServerError` (`.noZone`).
   func deleteZone(_ name: String) throws
 
+  /// Sets bounds of one zone, or takes them away; a server goes by them with the next push.
+  ///
+  /// - Parameter changes: by name; nil takes a bound away.
+  /// - Returns: the zone's bounds from now on.
+  /// - Throws: `ServerError` (`.noZone`, `.badLimits`, and `.folderOnly` for what the storage has none of).
+  @discardableResult func changeLimits(
+    of name: String, _ changes: [String: Int?]
+  ) throws -> ZoneLimits
+
   /// - Throws: `ServerError` (`.noZone`).
   func inspectZone(_ name: String) throws -> ZoneReport
 
@@ -240,6 +249,6 @@ extension ZoneRecord {
       id: id, name: name, zoneID: zoneID, generation: generation,
       parent: ZoneParent(generation: self.generation, sequence: head, chain: chain),
       intent: intent, replacements: Array(replacements), formatLevel: formatLevel,
-      newestMilliseconds: newestMilliseconds)
+      newestMilliseconds: newestMilliseconds, limits: limits)
   }
 }

@@ -186,6 +186,8 @@ package struct ZoneRecord: Sendable, Hashable {
   package let nextObject: UInt64
   /// The newest time of a transaction in the log. Milliseconds since 1970.
   package let newestMilliseconds: UInt64
+  /// Bounds of this zone alone.
+  package var limits = ZoneLimits()
 }
 
 /// A token without its secret.

@@ -261,7 +261,8 @@
       ZoneRecord(
         id: id, name: name, zoneID: zoneID, generation: generation, parent: parent,
         intent: intent, replacements: replacements, formatLevel: formatLevel, head: head,
-        chain: chain, nextObject: nextObject, newestMilliseconds: newestMilliseconds)
+        chain: chain, nextObject: nextObject, newestMilliseconds: newestMilliseconds,
+        limits: limits)
     }
   }
 #endif

@@ -70,6 +70,7 @@
           try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
         }
         try PostgresBindings.forgetOthers(on: connection)
+        try PostgresBounds.drop(of: zone, on: connection)
         try connection.run("DELETE FROM zone WHERE id = $1", .integer(zone.id))
         try note(.zoneDeleted, zone: name)
       }

@@ -43,6 +43,9 @@
         .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
         .integer(Int64(clamping: zone.newestMilliseconds)), .integer(created),
         .blob(zone.replacements.bytes))
+      var limits = zone.limits
+      limits.largeValueBytesMax = nil
+      try PostgresBounds.set(limits, of: zone, on: copy)
       try write(tokens)
       try writeReplicas()
       try writeLog()

@@ -107,6 +107,7 @@ struct CarryOver {
         try connection.run(
           "UPDATE zone SET newest_ms = max(newest_ms, ?) WHERE id = ?",
           .integer(Int64(clamping: known.newestMilliseconds)), .integer(zone.id))
+        try ZoneBounds.set(known.limits, of: zone, on: connection)
       } else {
         let name = Self.free(zone.name, taken)
         taken.insert(name)

@@ -6,7 +6,8 @@ import Foundation
 extension SQLiteConnection {
   private static let zoneColumns = """
     SELECT id, name, uuid, generation, head, chain, parent_generation, parent_sequence,
-      parent_chain, intent, format_level, next_object, newest_ms, replacements FROM zone
+      parent_chain, intent, format_level, next_object, newest_ms, replacements,
+      \(ZoneBounds.column) FROM zone
     """
 
   func zone(named name: String) throws -> ZoneRecord? {
@@ -78,7 +79,8 @@ extension SQLiteConnection {
       formatLevel: UInt16(clamping: statement.int64(10)),
       head: UInt64(clamping: statement.int64(4)), chain: chain,
       nextObject: UInt64(clamping: statement.int64(11)),
-      newestMilliseconds: UInt64(clamping: statement.int64(12)))
+      newestMilliseconds: UInt64(clamping: statement.int64(12)),
+      limits: ZoneLimits(rows: statement.isNull(14) ? nil : statement.string(14)))
   }
 
   private func zoneParent(_ statement: SQLiteStatement) throws -> ZoneParent? {
