@@ -141,8 +141,8 @@ struct ReplicaCommand: ParsableCommand {
       abstract: "List replicas: how far behind each is, and when it was last seen.",
       discussion: """
         Those furthest behind come first. A replica has what it said that it applied, and what it was given last, until it \
-        asks for that again. The last column is the name that it tells of itself: its host's, or that of syncctl enroll --name. \
-        What a running server saw in the last minute may not be here yet.
+        asks for that again. The last two columns are the name that it tells of itself (its host's, or that of \
+        syncctl enroll --name), and the address from which it was last seen: a proxy's, where one is in between. What a running server saw in the last minute may not be here yet.
 
         Example: driftless-server replica list --zone shop --data DIR
         """)
@@ -163,7 +163,7 @@ struct ReplicaCommand: ParsableCommand {
               line.zone, line.replica, line.cursor.map { "cursor \($0)" } ?? "cursor -",
               line.lag.map { "\($0) behind" } ?? "behind -", "seen \(line.lastSeen ?? "-")",
               "pushed \(line.lastPush ?? "-")", line.tokenName ?? line.token ?? "-",
-              line.name ?? "-",
+              line.name ?? "-", line.address ?? "-",
             ]
             try common.printLine(columns.joined(separator: "\t"))
           }
@@ -185,6 +185,7 @@ private struct ReplicaLine: Encodable {
   @OrNull var token: String?
   @OrNull var tokenName: String?
   @OrNull var name: String?
+  @OrNull var address: String?
 
   init(_ report: ReplicaReport) {
     zone = report.zone
@@ -198,5 +199,6 @@ private struct ReplicaLine: Encodable {
     token = report.token
     tokenName = report.tokenName
     name = report.name
+    address = report.address
   }
 }

@@ -109,7 +109,7 @@ struct ZoneRoutes: Sendable {
       await storage.noteSeen(
         push.replica, in: zone, generation: push.cursor.generation,
         at: own == cursor &+ 1 ? own : cursor, given: nil, token: admitted.token.id,
-        name: request.headers.replicaName)
+        name: request.headers.replicaName, address: context.address)
       context.logger.info(
         "appended",
         metadata: [
@@ -142,7 +142,8 @@ struct ZoneRoutes: Sendable {
     try await storage.stage(part, of: zone)
     await storage.noteSeen(
       part.replica, in: zone, generation: part.cursor.generation, at: part.cursor.sequence,
-      given: nil, token: admitted.token.id, name: request.headers.replicaName)
+      given: nil, token: admitted.token.id, name: request.headers.replicaName,
+      address: context.address)
     context.logger.info(
       "staged",
       metadata: [
@@ -277,7 +278,7 @@ struct ZoneRoutes: Sendable {
     asked.reserve = { [notes = context.notes] in try notes.reserve(answer: $0) }
     var page = try await storage.page(of: zone, asked)
     // What is refused says nothing of how far it is.
-    await noteSeen(query, given: page, admitted, request)
+    await noteSeen(query, given: page, admitted, request, context)
     let deadline = ContinuousClock.now + .seconds(query.waitSeconds)
     var mayWait = query.waitSeconds > 0
     while page.entries.isEmpty, mayWait {
@@ -287,7 +288,7 @@ struct ZoneRoutes: Sendable {
       // Zone and token may be others by now.
       try await gate.admitAgain(request.headers, zone: context.zone, verb: .read)
       page = try await storage.page(of: zone, asked)
-      if !page.entries.isEmpty { await noteSeen(query, given: page, admitted, request) }
+      if !page.entries.isEmpty { await noteSeen(query, given: page, admitted, request, context) }
     }
     let response = PullPage.response(
       page, generation: zone.generation, nowMilliseconds: await storage.time())
@@ -296,14 +297,15 @@ struct ZoneRoutes: Sendable {
   }
 
   private func noteSeen(
-    _ query: PullQuery, given page: LogPage, _ admitted: Gate.Admission, _ request: Request
+    _ query: PullQuery, given page: LogPage, _ admitted: Gate.Admission, _ request: Request,
+    _ context: ServerContext
   ) async {
     guard let replica = query.page.own?.replica else { return }
     let after = query.page.after.sequence
     await storage.noteSeen(
       replica, in: admitted.zone, generation: query.generation, at: after,
       given: page.entries.last?.sequence ?? after, token: admitted.token.id,
-      name: request.headers.replicaName)
+      name: request.headers.replicaName, address: context.address)
   }
 
   /// Waits until the log grows, an operator changes something, the time is over, the client hangs up, or the server stops.

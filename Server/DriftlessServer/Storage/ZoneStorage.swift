@@ -35,9 +35,10 @@ package protocol ZoneStorage: Sendable {
   ///   - given: up to where a pull gave it entries after that; nil for a push.
   ///   - token: the ID of the token that it came with.
   ///   - name: the name that it told; nil for none.
+  ///   - address: where its connection comes from, as text; nil where that is not known.
   func noteSeen(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName?
+    token: String, name: ReplicaName?, address: String?
   ) async
 
   /// Puts lines into the record of who did what.
@@ -284,5 +285,15 @@ extension ZoneStorage {
   ) async {
     await noteSeen(
       replica, in: zone, generation: generation, at: place, given: given, token: token, name: nil)
+  }
+
+  /// As `noteSeen`, of a replica whose address is not known.
+  package func noteSeen(
+    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
+    token: String, name: ReplicaName?
+  ) async {
+    await noteSeen(
+      replica, in: zone, generation: generation, at: place, given: given, token: token, name: name,
+      address: nil)
   }
 }

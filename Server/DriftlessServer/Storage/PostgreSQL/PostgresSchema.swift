@@ -145,7 +145,7 @@
           AND table_schema = ANY (current_schemas(false))
         """
       ).int64(0, 0)
-      guard try there < laterTables.count || !PostgresSightings.hasNames(connection) else { return }
+      guard try there < laterTables.count || !PostgresSightings.isWhole(connection) else { return }
       try connection.patiently {
         try connection.transaction(.write) {
           try connection.run("SELECT pg_advisory_xact_lock(7301112)")

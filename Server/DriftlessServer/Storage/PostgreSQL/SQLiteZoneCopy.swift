@@ -69,20 +69,21 @@
         try PostgresBindings.set(token.binding, of: token.id, on: copy)
       }
       for row in try source.rows(
-        "SELECT replica, cursor, token, seen_ms, name FROM sighting WHERE zone = ?",
+        "SELECT replica, cursor, token, seen_ms, name, address FROM sighting WHERE zone = ?",
         .integer(zone.id))
       {
         guard case .blob(let replica) = row[0], case .integer(let cursor) = row[1],
           case .text(let token) = row[2], case .integer(let seen) = row[3]
         else { continue }
-        var name = PostgresValue.null
-        if case .text(let text) = row[4] { name = .text(text) }
+        func text(_ value: SQLiteValue) -> PostgresValue {
+          if case .text(let text) = value { .text(text) } else { .null }
+        }
         try copy.run(
           """
-          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name)
-          VALUES($1, $2, $3, $4, $5, $6)
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address)
+          VALUES($1, $2, $3, $4, $5, $6, $7)
           """, .integer(zone.id), .blob(replica), .integer(cursor), .text(token), .integer(seen),
-          name)
+          text(row[4]), text(row[5]))
       }
     }
 
