@@ -11,6 +11,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let malformed = Code(name: "malformed", status: 400)
     package static let unauthorized = Code(name: "unauthorized", status: 401)
     package static let forbidden = Code(name: "forbidden", status: 403)
+    package static let tokenBound = Code(name: "token-bound", status: 403)
     package static let noZone = Code(name: "no-zone", status: 404)
     package static let noSnapshot = Code(name: "no-snapshot", status: 404)
     package static let notStaged = Code(name: "not-staged", status: 404)

@@ -19,6 +19,8 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let codeUsed = Code(rawValue: "code-used")
     /// The token does not allow this.
     public static let forbidden = Code(rawValue: "forbidden")
+    /// The token is bound to another replica.
+    public static let tokenBound = Code(rawValue: "token-bound")
     /// The server has no such zone.
     public static let noZone = Code(rawValue: "no-zone")
     /// Something that the push touches changed after the push's cursor: pull, then push again.

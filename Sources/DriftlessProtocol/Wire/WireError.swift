@@ -4,7 +4,7 @@
 /// |---|---|
 /// | 400 | malformed, damaged, unsupported |
 /// | 401 | unauthorized |
-/// | 403 | forbidden |
+/// | 403 | forbidden, token-bound |
 /// | 404 | no-zone, no-snapshot, not-staged, no-value |
 /// | 409 | stale, generation-changed, diverged, forked, clock-ahead, code-used, values-missing |
 /// | 410 | purged |
@@ -68,7 +68,7 @@ public struct WireError: Hashable, Sendable, Codable {
   public static func status(for code: ProtocolError.Code) -> Int {
     switch code {
     case .unauthorized: 401
-    case .forbidden: 403
+    case .forbidden, .tokenBound: 403
     case .noZone, .noSnapshot, .notStaged, .noValue: 404
     case .stale, .generationChanged, .diverged, .forked, .clockAhead, .codeUsed, .valuesMissing: 409
     case .purged: 410

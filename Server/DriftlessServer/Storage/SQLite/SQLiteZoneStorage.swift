@@ -210,11 +210,11 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func noteSeen(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName?
+    token: String, name: ReplicaName?, address: String?
   ) async {
     let due = sightings.note(
       replica, in: zone, generation: generation, at: place, given: given, token: token,
-      name: name, milliseconds: clock.now())
+      name: name, address: address, milliseconds: clock.now())
     guard let due else { return }
     writer.later(seconds: due) { [weak self] in self?.writeSightings() }
   }
@@ -294,9 +294,9 @@ package final class SQLiteZoneStorage: ZoneStorage {
     _ name: String, of zone: ZoneRecord, first: Int, count: Int
   ) async throws -> Data? {
     try await reader.perform { [snapshots] connection in
-      if let kept = try PurgedLog.bytes(of: name, of: zone, on: connection) {
-        return Data(kept.dropFirst(first).prefix(count))
-      }
+      let kept = try PurgedLog.piece(
+        of: name, of: zone, first: first, count: count, on: connection)
+      if let kept { return kept }
       return try snapshots.piece(of: name, of: zone, first: first, count: count)
     }
   }
