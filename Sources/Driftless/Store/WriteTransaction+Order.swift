@@ -155,12 +155,11 @@ extension ReadTransaction {
       """)
     defer { statement.reset() }
     statement.bind(source.key, at: 1)
-    var places: [(key: ObjectKey, place: Int64?)] = []
+    var pairs = PlaceOrder()
     while try statement.step() {
-      let key = statement.objectKey(1, 0)
-      places.append((key, statement.isNull(2) ? nil : statement.int64(2)))
+      pairs.append(statement.objectKey(1, 0), placeIn: statement, 2)
     }
-    return places
+    return try pairs.members(self)
   }
 
   /// The place of an object among those that refer to the same one by a to-one relationship whose

@@ -103,6 +103,7 @@ extension EngineTables {
     case (FormerLog.setting, .integer), (RefusedValues.setting, .integer),
       (CarriedEnds.setting, .integer):
       true
+    case (RefusedValues.leftSetting, .text(let text)): RefusedValues.decode(text) != nil
     case (ModelMeaning.setting, .text(let text)): ModelMeaning.decode(text) != nil
     case (ModelMeaning.Notes.nullsSetting, .text(let text)),
       (ModelMeaning.Notes.unmadeSetting, .text(let text)),
