@@ -15,7 +15,7 @@ test: prepare
 bench: prepare
 	@Benchmarks/run $(JSON)
 
-# The tutorial's program, a point of sale, an application of Core Data's and a client in Python: built and tested.
+# The tutorial's program, a point of sale, applications of Core Data's and a client in Python: built and tested.
 example: prepare
 	@Scripts/prepare curl python3
 	@Scripts/example
@@ -75,9 +75,11 @@ build: prepare
 
 lint:
 	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client Plugins \
+		Examples/CoreDataCache/Package.swift Examples/CoreDataCache/Tests \
 		Examples/DownloadCache/Package.swift Examples/DownloadCache/Sources Examples/DownloadCache/Tests \
 		Examples/Notebook/Package.swift Examples/Notebook/Tests \
-		Examples/PointOfSale/Package.swift Examples/PointOfSale/Sources Examples/PointOfSale/Tests
+		Examples/PointOfSale/Package.swift Examples/PointOfSale/Sources Examples/PointOfSale/Tests \
+		Examples/Template/Package.swift Examples/Template/Tests
 
 prepare:
 	@Scripts/prepare

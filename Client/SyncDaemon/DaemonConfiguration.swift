@@ -29,6 +29,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
     package var tokenFile: URL?
     /// The authorities that it trusts, when they are not beside the store.
     package var authorityFile: URL?
+    /// The certificate by which this host shows itself, and its key, when they are not beside the store.
+    package var clientCertificateFile: URL?
     /// The keys of its encrypted properties, when they are not beside the store.
     package var keyFile: URL?
     /// A command of the shell that prints them.
@@ -98,6 +100,7 @@ package struct DaemonConfiguration: Hashable, Sendable {
       let store = Store(
         path: url, tokenFile: fields.path("tokenFile", in: folder),
         authorityFile: fields.path("authorityFile", in: folder),
+        clientCertificateFile: fields.path("clientCertificateFile", in: folder),
         keyFile: fields.path("keyFile", in: folder), keyCommand: fields.text("keyCommand"))
       if store.keyFile != nil, store.keyCommand != nil {
         reader.complain(
@@ -129,6 +132,7 @@ package struct DaemonConfiguration: Hashable, Sendable {
       }
     }
     note(stores.compactMap(\.authorityFile)) { _ = try AuthorityFile.read($0) }
+    note(stores.compactMap(\.clientCertificateFile)) { _ = try ClientCertificateFile.read($0) }
     note(stores.compactMap(\.tokenFile)) { _ = try TokenFile.read($0) }
     note(stores.compactMap(\.keyFile)) { _ = try KeyFile.read($0) }
     for store in stores where FileManager.default.fileExists(atPath: store.path.path) {

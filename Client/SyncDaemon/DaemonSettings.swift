@@ -25,6 +25,10 @@ package enum DaemonSettings {
       "The authorities that it trusts in place of the system's (PEM), where those are not beside the store."
     ),
     SettingDeclaration(
+      "clientCertificateFile", .path,
+      "The certificate by which this host shows itself to the server, and its key (PEM, mode 0600), where that is not beside the store."
+    ),
+    SettingDeclaration(
       "keyFile", .path,
       "The key file of its encrypted properties, where that is not beside the store (mode 0600)."),
     SettingDeclaration(

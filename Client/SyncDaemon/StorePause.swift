@@ -23,7 +23,7 @@ struct StoreLooks: Sendable {
     }
   }
 
-  /// The token, the authorities and the keys.
+  /// The token, the authorities, this host's certificate and the keys.
   private let access: [URL]
   private let accessLooks: [Look]
   /// In which each save leaves a mark.
@@ -34,6 +34,7 @@ struct StoreLooks: Sendable {
     access = [
       entry.tokenFile ?? TokenFile.url(forStore: entry.path),
       entry.authorityFile ?? AuthorityFile.url(forStore: entry.path),
+      entry.clientCertificateFile ?? ClientCertificateFile.url(forStore: entry.path),
       entry.keyFile ?? KeyFile.url(forStore: entry.path),
     ]
     accessLooks = access.map { Look($0) }
@@ -41,7 +42,7 @@ struct StoreLooks: Sendable {
     savesLook = Look(saves)
   }
 
-  /// Whether the token, the authorities or the keys are others by now.
+  /// Whether any of these is another by now.
   var isAccessChanged: Bool { access.map { Look($0) } != accessLooks }
   /// Whether something was saved since.
   var isSaved: Bool { Look(saves) != savesLook }

@@ -233,8 +233,8 @@ actor StoreWorker {
     return true
   }
 
-  /// Whether somebody has enrolled the store at another address, under another name of its zone, or with another token or
-  /// authority, since it was connected.
+  /// Whether somebody has enrolled the store at another address, under another name of its zone, or with another token,
+  /// authority or certificate of this host, since it was connected.
   private var isElsewhere: Bool {
     guard let connection else { return false }
     // A command is asked once a connection: it may ask a person, or another host.
@@ -248,6 +248,7 @@ actor StoreWorker {
   ) throws -> StoreAccess.Way {
     try StoreAccess.Way(
       of: store, at: entry.path, tokenFile: entry.tokenFile, authorityFile: entry.authorityFile,
+      clientFile: entry.clientCertificateFile,
       keys: keys.map { .known($0) }
         ?? KeySource.of(store: entry.path, file: entry.keyFile, command: entry.keyCommand))
   }

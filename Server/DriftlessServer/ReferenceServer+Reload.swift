@@ -21,6 +21,7 @@ extension ReferenceServer {
     case (nil, nil): break
     case (let old?, let shown?):
       if old.fingerprint != shown.fingerprint { reload.changed.append("tlsCertificate") }
+      if old.clientAuthorities != shown.clientAuthorities { reload.changed.append("tlsClientCA") }
       certificate.take(shown)
       shown.warn(logger)
     default: reload.left.append("tlsCertificate")

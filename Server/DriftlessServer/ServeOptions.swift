@@ -7,6 +7,8 @@ package struct ServeOptions: Sendable {
   package var port = 8080
   package var tlsCertificate: URL?
   package var tlsKey: URL?
+  /// Authorities: who shows no certificate of one of them is refused at the handshake. Nil where a client needs none.
+  package var tlsClientCA: URL?
   /// Whether tokens and data may cross a network in clear text, say behind a proxy that speaks TLS.
   package var allowsPlaintext = false
   package var limits = ServerLimits()
@@ -28,9 +30,11 @@ package struct ServeOptions: Sendable {
     self.port = Int(port)
   }
 
-  /// Takes the certificate of a data folder, where it has one and other hosts are served without a word about TLS.
+  /// Takes the certificate of a data folder, where it has one and other hosts, or clients with certificates, are served without
+  /// a word about the server's own.
   package mutating func takeCertificate(ofData data: URL) {
-    guard !isLoopback, !allowsPlaintext, tlsCertificate == nil, tlsKey == nil else { return }
+    guard !isLoopback || tlsClientCA != nil, !allowsPlaintext, tlsCertificate == nil, tlsKey == nil
+    else { return }
     let own = CertificateFolder(data: data).server
     // What is there and cannot be used is refused: nobody means to serve without it.
     guard (try? FileManager.default.attributesOfItem(atPath: own.path)) != nil else { return }
@@ -68,6 +72,12 @@ package struct ServeOptions: Sendable {
       throw ServerError(
         .refusedStart, "TLS needs a certificate and its key",
         suggestion: "Give both --tls-certificate and --tls-key.")
+    }
+    guard tlsClientCA == nil || tlsCertificate != nil else {
+      throw ServerError(
+        .refusedStart, "clients cannot show certificates where the server speaks no TLS",
+        suggestion: "Give --tls-certificate and --tls-key beside --tls-client-ca, or make a "
+          + "certificate in the data folder: driftless-server certificate create.")
     }
     guard isLoopback || tlsCertificate != nil || allowsPlaintext else {
       throw ServerError(

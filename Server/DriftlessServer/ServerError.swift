@@ -11,6 +11,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let malformed = Code(name: "malformed", status: 400)
     package static let unauthorized = Code(name: "unauthorized", status: 401)
     package static let forbidden = Code(name: "forbidden", status: 403)
+    package static let tokenBound = Code(name: "token-bound", status: 403)
     package static let noZone = Code(name: "no-zone", status: 404)
     package static let noSnapshot = Code(name: "no-snapshot", status: 404)
     package static let notStaged = Code(name: "not-staged", status: 404)
@@ -29,6 +30,8 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     /// To the client the same as busy; for the operator a client that asks too often.
     package static let tooOften = Code(name: "busy", status: 429)
     package static let diskFull = Code(name: "disk-full", status: 507)
+    /// The zone has all that it may have, whatever is in the push.
+    package static let zoneFull = Code(name: "zone-full", status: 507)
     // Of the command line only:
     package static let badLimits = Code(name: "bad-limits", status: 400)
     package static let badConfiguration = Code(name: "bad-configuration", status: 400)

@@ -15,11 +15,15 @@ struct ServingChannel: HTTPChannelHandler {
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     connections.opened(channel)
-    let context = certificate.current?.context
+    let shown = certificate.current
     let plain = HTTP1Channel(responder: responder, configuration: configuration)
     return channel.eventLoop.makeCompletedFuture {
-      guard let context else { return }
-      try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+      guard let shown else { return }
+      let pipeline = channel.pipeline.syncOperations
+      let handshake = NIOSSLServerHandler(context: shown.context)
+      guard shown.clientAuthorities != nil else { return try pipeline.addHandler(handshake) }
+      let refusal = RefusedHandshake()
+      try pipeline.addHandlers([refusal, handshake, refusal.watch])
     }.flatMap { plain.setup(channel: channel, logger: logger) }
   }
 

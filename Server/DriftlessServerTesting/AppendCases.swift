@@ -1,6 +1,7 @@
 import DriftlessProtocol
 import DriftlessServer
 import Foundation
+import Synchronization
 
 /// A log: its numbers, its repeats, its pages, and that it stays.
 enum AppendCases {
@@ -17,6 +18,7 @@ enum AppendCases {
     StorageCase(
       "A page ends at its bytes, but holds one entry however large; pages join without a gap", pages
     ),
+    StorageCase("The bytes of a page are told before it is read, and can be refused", pageSizes),
     StorageCase("What was acknowledged is there after the server was started anew", restart),
     StorageCase("Pushes at one time get dense numbers", concurrent),
     StorageCase("However many pushes wait for one zone, those of another are not refused", queues),
@@ -74,7 +76,7 @@ enum AppendCases {
     try expect(try await refusal(["d"], 1) == .tooLarge, "a fourth property of an object")
     try expect(try await refusal(["c", "b", "a"], 1) == nil, "those that it has")
     try expect(try await refusal(["d", "e"], 2) == nil)
-    try expect(try await refusal(["f"], 3) == .tooLarge, "a sixth name")
+    try expect(try await refusal(["f"], 3) == .zoneFull, "a sixth name")
     try expect(try await refusal(["e", "a"], 3) == nil, "names that the zone has")
     // Whole again, and not counted in another zone.
     try expect(
@@ -220,6 +222,45 @@ enum AppendCases {
       request.after = LogMark(sequence: last.sequence, chain: last.chain)
     }
     try expect(pages == [[1, 2], [3], [4]])
+  }
+
+  /// The bytes of a page are told before it is read, one entry's that passes the page's bytes too; who refuses them gets no page.
+  static func pageSizes(kind: StorageUnderTest) async throws {
+    let test = try await StorageWorld(kind)
+    var zone = try await test.zone()
+    let beginning = zone.beginning
+    var replica = TestReplica()
+    for size in [3000, 3000, 9000] {
+      _ = try await test.storage.append(replica.push(zone.generation, size: size), to: zone)
+    }
+    zone = try await test.zone()
+    let told = Mutex<[Int]>([])
+    var request = PageRequest(after: beginning, bytesMax: 7000, entriesMax: 100)
+    request.reserve = { bytes in told.withLock { $0.append(bytes) } }
+    request.own = (replica.id, 1)
+    var (place, pages) = (0, [LogPage]())
+    while place < 3 {
+      let page = try await test.storage.page(of: zone, request)
+      guard let last = page.entries.last else { throw ConformanceFailure("an empty page") }
+      request.after = LogMark(sequence: last.sequence, chain: last.chain)
+      place += page.entries.count
+      pages.append(page)
+    }
+    let bytes = pages.map { page in
+      page.entries.reduce(0) { $0 + PullPage.Entry.headerSize + $1.bytes.count }
+    }
+    try expect(bytes.count == 2 && told.withLock { $0 } == bytes, "\(bytes)")
+    // At the end of the log nothing is to be read.
+    _ = try await test.storage.page(of: zone, request)
+    try expect(told.withLock { $0.count } == 2)
+    request.after = beginning
+    request.reserve = { _ in throw ServerError(.busy, "no room", suggestion: "") }
+    do {
+      _ = try await test.storage.page(of: zone, request)
+      throw ConformanceFailure("a page that was refused")
+    } catch let error as ServerError {
+      try expect(error.code == .busy)
+    }
   }
 
   /// What was acknowledged is there after the server was started anew.

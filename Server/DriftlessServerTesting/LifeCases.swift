@@ -9,6 +9,7 @@ enum LifeCases {
     StorageCase("A token is what it was made as, until it is revoked", tokens),
     StorageCase(
       "What is handed out is a token by then, and is none where nobody takes it", handedOut),
+    StorageCase("A token that is to be bound is one replica's, the first that uses it", bound),
     StorageCase("Zones and tokens are refused by what is wrong with their names", names),
     StorageCase("Two openings of one storage give one dense log", twoOpenings),
     StorageCase("Many zones at one time do not wait for each other for good", manyZones),
@@ -131,6 +132,61 @@ enum LifeCases {
       throw ConformanceFailure("a token that nobody has")
     } catch is Refused {}
     try kind.administer { try expect($0.tokens().filter { $0.zoneName == test.name }.count == 1) }
+  }
+
+  private static func bound(kind: StorageUnderTest) async throws {
+    let test = try await StorageWorld(kind)
+    let (free, made, next) = (Made(), Made(), Made())
+    try kind.administer {
+      free.value = try $0.createToken(
+        zone: test.name, verbs: [.read], label: nil, expiresMilliseconds: nil
+      ) { _ in }
+      made.value = try $0.createToken(
+        zone: test.name, verbs: [.read], label: "till 3", expiresMilliseconds: nil, binds: true
+      ) { _ in }
+    }
+    func token(_ made: Made) async throws -> TokenRecord {
+      guard let token = try await test.storage.token(id: made.value?.id ?? "") else {
+        throw ConformanceFailure("no token")
+      }
+      return token
+    }
+    let replicas = (0..<8).map { _ in UUID() }
+    try expect(await token(free).binding == .none)
+    try expect(await test.storage.bind(token(free), to: replicas[0]) == .none)
+    try expect(await token(free).binding == .none)
+    let open = try await token(made)
+    try expect(open.binding == .first)
+    // However many come at one time, one has it.
+    let bound = try await withThrowingTaskGroup(of: TokenBinding.self) { group in
+      for replica in replicas {
+        group.addTask { try await test.storage.bind(open, to: replica) }
+      }
+      return try await group.reduce(into: Set<TokenBinding>()) { $0.insert($1) }
+    }
+    guard bound.count == 1, let replica = bound.first?.replica, replicas.contains(replica) else {
+      throw ConformanceFailure("bound to \(bound)")
+    }
+    try expect(await token(made).binding == .to(replica))
+    try expect(await test.storage.bind(token(made), to: UUID()) == .to(replica))
+    // Who gets another token in its place is not known yet.
+    try kind.administer { administration in
+      next.value = try administration.rotateToken(
+        id: open.id, grace: 60_000, expiresMilliseconds: nil
+      ) { _ in }
+      let lines = try administration.audit(since: 0).filter { $0.act == .tokenBound }
+      try expect(lines.map(\.subject).contains(open.id))
+      try expect(administration.verify().damage == [])
+    }
+    try expect(await token(next).binding == .first)
+    try expect(await token(made).binding == .to(replica), "until it ends")
+    // In a new generation replicas take other IDs.
+    try kind.administer { _ = try $0.renewZone(test.name, intent: .offer) }
+    try expect(await token(made).binding == .first)
+    try kind.administer { administration in
+      try administration.deleteZone(test.name)
+      try expect(administration.verify().damage == [])
+    }
   }
 
   /// Carries a token out of a closure.

@@ -69,6 +69,28 @@ struct CertificateAuthority {
   func issue(
     _ names: [CertificateName], days: Int, now: Date
   ) throws -> (key: Certificate.PrivateKey, certificate: Certificate) {
+    // A common name has 64 characters at most; clients look at the other names alone.
+    let first = names.first { $0.text.count <= 64 }?.text ?? "driftless-server"
+    let all: [GeneralName] = names.map { name in
+      name.address.map { .ipAddress(ASN1OctetString(contentBytes: $0[...])) }
+        ?? .dnsName(name.text)
+    }
+    return try issue(called: first, all, for: .serverAuth, days: days, now: now)
+  }
+
+  /// Signs a certificate for a new key of a client, which no server can use.
+  ///
+  /// - Throws: as for a server's.
+  func issue(
+    client name: String, days: Int, now: Date
+  ) throws -> (key: Certificate.PrivateKey, certificate: Certificate) {
+    try issue(called: name, [], for: .clientAuth, days: days, now: now)
+  }
+
+  private func issue(
+    called name: String, _ names: [GeneralName], for usage: ExtendedKeyUsage.Usage, days: Int,
+    now: Date
+  ) throws -> (key: Certificate.PrivateKey, certificate: Certificate) {
     guard now < certificate.notValidAfter else {
       throw ServerError(
         .badCertificate,
@@ -84,24 +106,18 @@ struct CertificateAuthority {
         suggestion: "Set the clock.")
     }
     let own = Certificate.PrivateKey(P256.Signing.PrivateKey())
-    // A common name has 64 characters at most; clients look at the other names alone.
-    let first = names.first { $0.text.count <= 64 }?.text ?? "driftless-server"
     let issuerKey = try certificate.extensions.subjectKeyIdentifier?.keyIdentifier
     let issued = try Certificate(
       version: .v3, serialNumber: .init(), publicKey: own.publicKey,
       notValidBefore: max(now - Self.backdating, certificate.notValidBefore),
       notValidAfter: min(now + Double(days) * Self.day, certificate.notValidAfter),
-      issuer: certificate.subject, subject: DistinguishedName { CommonName(first) },
+      issuer: certificate.subject, subject: DistinguishedName { CommonName(name) },
       signatureAlgorithm: .ecdsaWithSHA256,
       extensions: Certificate.Extensions {
         Critical(BasicConstraints.notCertificateAuthority)
         Critical(KeyUsage(digitalSignature: true))
-        try ExtendedKeyUsage([.serverAuth])
-        SubjectAlternativeNames(
-          names.map { name in
-            name.address.map { .ipAddress(ASN1OctetString(contentBytes: $0[...])) }
-              ?? .dnsName(name.text)
-          })
+        try ExtendedKeyUsage([usage])
+        if !names.isEmpty { SubjectAlternativeNames(names) }
         SubjectKeyIdentifier(hash: own.publicKey)
         AuthorityKeyIdentifier(keyIdentifier: issuerKey)
       }, issuerPrivateKey: key)

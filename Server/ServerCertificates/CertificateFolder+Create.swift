@@ -15,6 +15,15 @@ extension CertificateFolder {
     package let isAuthorityNew: Bool
   }
 
+  /// What `createClient` did.
+  package struct MadeClient: Sendable {
+    package let authority: CertificateSummary
+    package let client: CertificateSummary
+    /// Where the client's key and certificate lie.
+    package let file: URL
+    package let isAuthorityNew: Bool
+  }
+
   /// Days that a certificate may be good for: as long as an authority at most.
   package static let daysMax = CertificateAuthority.days
 
@@ -35,17 +44,53 @@ extension CertificateFolder {
     let authority = try known ?? CertificateAuthority(now: now)
     let all = try complete(names)
     let issued = try authority.issue(all, days: days, now: now)
-    if known == nil {
+    let isNew = try keep(authority, isKnown: known != nil)
+    try write(CertificateText.pem(issued.key, issued.certificate), to: server, 0o600)
+    return Made(
+      authority: try CertificateSummary(authority.certificate),
+      server: try CertificateSummary(issued.certificate), isAuthorityNew: isNew)
+  }
+
+  /// Makes a certificate for a client, by which it shows itself to a server that asks for one (`tlsClientCA`), and the authority
+  /// that signs it where there is none. The server's own stays as it is.
+  ///
+  /// - Parameter name: what the client is called: letters, digits, `-`, `_` and `.`, 64 at most.
+  /// - Throws: as `create`; `.badName`.
+  package func createClient(
+    _ name: String, days: Int, now: Date = Date()
+  ) throws -> MadeClient {
+    guard ZoneName.isValid(name), name.count <= 64 else {
+      throw ServerError(
+        .badName, "\"\(name.prefix(300))\" cannot be a client's name",
+        suggestion: "Use 1 to 64 letters, digits, '-', '_' and '.', and begin with a letter or "
+          + "digit, as in --client till-4.")
+    }
+    try makeFolder()
+    let lock = try FileLock(folder: url)
+    defer { lock.release() }
+    let known = try knownAuthority()
+    let authority = try known ?? CertificateAuthority(now: now)
+    let issued = try authority.issue(client: name, days: days, now: now)
+    let isNew = try keep(authority, isKnown: known != nil)
+    let file = client(name)
+    try write(CertificateText.pem(issued.key, issued.certificate), to: file, 0o600)
+    return MadeClient(
+      authority: try CertificateSummary(authority.certificate),
+      client: try CertificateSummary(issued.certificate), file: file, isAuthorityNew: isNew)
+  }
+
+  /// Writes what of an authority is not there.
+  ///
+  /// - Returns: whether hosts have to be told of it.
+  private func keep(_ authority: CertificateAuthority, isKnown: Bool) throws -> Bool {
+    if !isKnown {
       try write(CertificateText.pem(authority.key, authority.certificate), to: authorityKey, 0o600)
     }
     let text = try CertificateText.pem(authority.certificate)
     // One that was killed before has not told anybody of its authority.
     let isUntold = (try? String(contentsOf: self.authority, encoding: .utf8)) != text
     if isUntold { try write(text, to: self.authority, 0o644) }
-    try write(CertificateText.pem(issued.key, issued.certificate), to: server, 0o600)
-    return Made(
-      authority: try CertificateSummary(authority.certificate),
-      server: try CertificateSummary(issued.certificate), isAuthorityNew: known == nil || isUntold)
+    return !isKnown || isUntold
   }
 
   /// The authority that is there; nil where none is.

@@ -7,19 +7,22 @@ import ServerCertificates
 struct CertificateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "certificate",
-    abstract: "Make and look at the server's TLS certificate, and a private authority for it.",
+    abstract: "Make and look at TLS certificates, and a private authority for them.",
     subcommands: [Create.self, Show.self])
 
   struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Make a certificate for the server, and the authority that signs it.",
+      abstract: "Make a certificate for the server or a client, and the authority that signs it.",
       discussion: """
         Run again, it makes a new certificate under the same authority: the names are those of \
         the old one, unless others are given. Start the server again then. Hosts trust the \
         authority: they need its certificate, authority.pem, once. Its key, authority-key.pem, is \
         needed for the next certificate alone: keep it where nobody else gets at it.
+        With --client it makes a certificate by which a client shows itself to a server that \
+        serves with --tls-client-ca authority.pem; the server's own stays as it is.
 
         Example: driftless-server certificate create --name sync.example.com --data DIR
+                 driftless-server certificate create --client till-4 --data DIR
         """)
 
     @Option(
@@ -28,6 +31,13 @@ struct CertificateCommand: ParsableCommand {
         loopback addresses are always among them.
         """)
     var name: [String] = []
+
+    @Option(
+      help: """
+        Make the certificate of a client of this name, client-NAME.pem, in place of the server's: its host keeps it by \
+        syncctl enroll --client-certificate.
+        """)
+    var client: String?
 
     @Option(
       help: "Days that the certificate is good for; it ends at the latest with the authority.")
@@ -43,11 +53,15 @@ struct CertificateCommand: ParsableCommand {
       guard (1...CertificateFolder.daysMax).contains(days) else {
         throw ValidationError("--days is 1 to \(CertificateFolder.daysMax).")
       }
+      guard client == nil || name.isEmpty && !force else {
+        throw ValidationError("--client goes without --name and --force.")
+      }
     }
 
     func run() throws { try place.reporting { try create(in: $0) } }
 
     private func create(in folder: CertificateFolder) throws {
+      if let client { return try create(client: client, in: folder) }
       let made = try folder.create(
         names: name.map { try CertificateName($0) }, days: days, replacesAuthority: force)
       let authority = CertificateLine(made.authority, folder.authority)
@@ -57,13 +71,33 @@ struct CertificateCommand: ParsableCommand {
           CreatedLine(authority: authority, server: server, isAuthorityNew: made.isAuthorityNew))
       }
       for line in server.lines("certificate") { try place.report.printLine(line) }
-      let kind = made.isAuthorityNew ? "new authority" : "authority"
-      for line in authority.lines(kind) { try place.report.printLine(line) }
+      try tell(authority, isNew: made.isAuthorityNew)
       if made.isAuthorityNew {
         try place.report.printLine(
           "copy \(folder.authority.path) to every host, and name it there: "
             + "syncctl enroll … --ca authority.pem")
       }
+    }
+
+    private func create(client name: String, in folder: CertificateFolder) throws {
+      let made = try folder.createClient(name, days: days)
+      let authority = CertificateLine(made.authority, folder.authority)
+      let client = CertificateLine(made.client, made.file)
+      if place.report.json {
+        return try place.report.printJSON(
+          CreatedClientLine(
+            authority: authority, client: client, isAuthorityNew: made.isAuthorityNew))
+      }
+      for line in client.lines("client certificate") { try place.report.printLine(line) }
+      try tell(authority, isNew: made.isAuthorityNew)
+      try place.report.printLine(
+        "move \(made.file.path) to its host, and name it there: "
+          + "syncctl enroll … --client-certificate \(made.file.lastPathComponent)")
+    }
+
+    private func tell(_ authority: CertificateLine, isNew: Bool) throws {
+      let kind = isNew ? "new authority" : "authority"
+      for line in authority.lines(kind) { try place.report.printLine(line) }
     }
   }
 
@@ -145,6 +179,12 @@ struct CertificatePlace: ParsableArguments {
 private struct CreatedLine: Encodable {
   let authority: CertificateLine
   let server: CertificateLine
+  let isAuthorityNew: Bool
+}
+
+private struct CreatedClientLine: Encodable {
+  let authority: CertificateLine
+  let client: CertificateLine
   let isAuthorityNew: Bool
 }
 

@@ -129,6 +129,7 @@ extension ServerSettings {
     if listen == nil { lines.append(("listen", "127.0.0.1:8080", "default")) }
     add("tlsCertificate", tlsCertificate) { $0.path }
     add("tlsKey", tlsKey) { $0.path }
+    add("tlsClientCA", tlsClientCA) { $0.path }
     add("allowPlaintext", allowPlaintext) { "\($0)" }
     add("logLevel", logLevel) { $0 }
     for (name, limit) in limits.sorted(by: { $0.key < $1.key }) {

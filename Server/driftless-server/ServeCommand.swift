@@ -53,6 +53,12 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "PEM file with the certificate's private key.")
   var tlsKey: String?
 
+  @Option(
+    help: """
+      PEM file with authorities: a client that shows no certificate of one of them is refused at the handshake.
+      """)
+  var tlsClientCA: String?
+
   @Flag(help: "Listen off loopback without TLS, say behind a proxy that speaks TLS.")
   var allowPlaintext = false
 
@@ -97,6 +103,7 @@ struct ServeCommand: AsyncParsableCommand {
     flags["listen"] = listen
     flags["tlsCertificate"] = tlsCertificate
     flags["tlsKey"] = tlsKey
+    flags["tlsClientCA"] = tlsClientCA
     flags["allowPlaintext"] = allowPlaintext ? "true" : nil
     flags["limits"] = limits
     flags["logLevel"] = logLevel

@@ -15,6 +15,7 @@ struct ServerSettings {
   var listen: Said<String>?
   var tlsCertificate: Said<URL>?
   var tlsKey: Said<URL>?
+  var tlsClientCA: Said<URL>?
   var allowPlaintext: Said<Bool>?
   var logLevel: Said<String>?
   var limits: [String: Said<Int>] = [:]
@@ -32,6 +33,9 @@ struct ServerSettings {
     SettingDeclaration(
       "tlsCertificate", .path, "PEM file with the certificate chain: serve TLS 1.2 or newer."),
     SettingDeclaration("tlsKey", .path, "PEM file with the certificate's private key."),
+    SettingDeclaration(
+      "tlsClientCA", .path,
+      "PEM file with authorities: clients have to show a certificate of one of them."),
     SettingDeclaration(
       "allowPlaintext", .flag, standard: .flag(false),
       "Listen off loopback without TLS, say behind a proxy that speaks TLS."),
@@ -60,6 +64,7 @@ struct ServerSettings {
     all.listen = listen ?? other.listen
     all.tlsCertificate = tlsCertificate ?? other.tlsCertificate
     all.tlsKey = tlsKey ?? other.tlsKey
+    all.tlsClientCA = tlsClientCA ?? other.tlsClientCA
     all.allowPlaintext = allowPlaintext ?? other.allowPlaintext
     all.logLevel = logLevel ?? other.logLevel
     all.limits = other.limits.merging(limits) { $1 }
@@ -74,6 +79,7 @@ struct ServerSettings {
     if let listen { try options.listen(on: listen.value) }
     options.tlsCertificate = tlsCertificate?.value
     options.tlsKey = tlsKey?.value
+    options.tlsClientCA = tlsClientCA?.value
     options.allowsPlaintext = allowPlaintext?.value ?? false
     if let data { options.takeCertificate(ofData: data.value) }
     for (name, limit) in limits { try options.limits.set(name, to: limit.value) }
@@ -107,6 +113,7 @@ extension ServerSettings {
     }
     tlsCertificate = said("tlsCertificate", root.path("tlsCertificate", in: folder))
     tlsKey = said("tlsKey", root.path("tlsKey", in: folder))
+    tlsClientCA = said("tlsClientCA", root.path("tlsClientCA", in: folder))
     allowPlaintext = said("allowPlaintext", root.flag("allowPlaintext"))
     logLevel = said("logLevel", root.choice("logLevel"))
     if data != nil, postgres != nil {
@@ -173,6 +180,7 @@ extension ServerSettings {
     }
     tlsCertificate = said("tlsCertificate") { URL(fileURLWithPath: $0) }
     tlsKey = said("tlsKey") { URL(fileURLWithPath: $0) }
+    tlsClientCA = said("tlsClientCA") { URL(fileURLWithPath: $0) }
     let words = ["true": true, "yes": true, "1": true, "false": false, "no": false, "0": false]
     allowPlaintext = said("allowPlaintext") { words[$0.lowercased()] }
     if let text = texts["allowPlaintext"], allowPlaintext == nil {
@@ -196,12 +204,24 @@ extension ServerSettings {
 
   /// `DRIFTLESS_SERVER_TLS_KEY` of `tlsKey`.
   static func variable(_ name: String) -> String {
-    prefix + name.map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
+    prefix + words(of: name).map { $0.uppercased() }.joined(separator: "_")
   }
 
   /// `--tls-key` of `tlsKey`.
   static func flag(_ name: String) -> String {
-    "--" + name.map { $0.isUppercase ? "-\($0.lowercased())" : "\($0)" }.joined()
+    "--" + words(of: name).map { $0.lowercased() }.joined(separator: "-")
+  }
+
+  /// `tls`, `Client` and `CA` of `tlsClientCA`: capitals that follow each other are one word.
+  private static func words(of name: String) -> [String] {
+    var words: [String] = []
+    var isAfterCapital = true
+    for letter in name {
+      if words.isEmpty || letter.isUppercase && !isAfterCapital { words.append("") }
+      words[words.count - 1].append(letter)
+      isAfterCapital = letter.isUppercase
+    }
+    return words
   }
 
   /// Variables that look like the server's own, and are none: perhaps somebody mistyped one.

@@ -31,6 +31,13 @@ struct TokenCommand: ParsableCommand {
     @Option(help: "When it ends: 90d, 12h, or a time as 2027-01-31T00:00:00Z. Never, if not given.")
     var expires: String?
 
+    @Flag(
+      help: """
+        Bind it to the replica that uses it first: any other is refused with it. `token rotate` gives a store that \
+        takes its place another.
+        """)
+    var bind = false
+
     @OptionGroup var common: CommonOptions
 
     func run() throws {
@@ -39,7 +46,7 @@ struct TokenCommand: ParsableCommand {
         let end = try expires.map { try TokenEnd($0, now: now) }
         try administration.createToken(
           zone: zone, verbs: Verbs(text: verbs), label: name,
-          expiresMilliseconds: end?.milliseconds
+          expiresMilliseconds: end?.milliseconds, binds: bind
         ) { token in
           try common.handOutOrRefuse(
             TokenMade(token, zone: zone, verbs: verbs, name: name, end: end))
@@ -65,7 +72,7 @@ struct TokenCommand: ParsableCommand {
             let line = TokenLine(token, now: now)
             try common.printLine(
               "\(token.id)\t\(token.zoneName)\t\(token.verbs)\t\(line.state)\t"
-                + "\(token.name ?? "-")\t\(line.expires ?? "-")")
+                + "\(token.name ?? "-")\t\(line.expires ?? "-")\t\(line.bound ?? "-")")
           }
         }
       }
@@ -102,7 +109,8 @@ extension TokenCommand {
     static let configuration = CommandConfiguration(
       abstract: "Create a token in the place of another and print it alone.",
       discussion: """
-        The new one has the zone, the verbs and the name of the old one, which ends after --grace.
+        The new one has the zone, the verbs and the name of the old one, which ends after --grace. Where the old one is \
+        bound to a replica (token create --bind), the new one is bound to whoever uses it first.
 
         Example: driftless-server token rotate 0123456789abcdef --grace 7d --data DIR > token
         """)
@@ -235,6 +243,8 @@ private struct TokenLine: Encodable {
   @OrNull var name: String?
   @OrNull var expires: String?
   @OrNull var revoked: String?
+  /// The replica that it is bound to, or `first` where it is to be bound to who uses it first.
+  @OrNull var bound: String?
 
   init(_ record: TokenRecord, now: Int64) {
     id = record.id
@@ -244,6 +254,7 @@ private struct TokenLine: Encodable {
     name = record.name
     expires = record.expiresMilliseconds.map { JSONText.time($0) }
     revoked = record.revokedMilliseconds.map { JSONText.time($0) }
+    bound = record.binding == .first ? "first" : record.binding.replica.map { JSONText.id($0) }
     let hasEnded = (record.expiresMilliseconds ?? .max) <= now
     state = record.revokedMilliseconds != nil ? "revoked" : hasEnded ? "expired" : "valid"
   }

@@ -34,7 +34,7 @@ extension ZoneCommand {
         "objects     \(report.objects) made", "replicas    \(report.replicas)",
         "tokens      \(report.tokens)",
         "last push   \(report.lastPushMilliseconds.map { JSONText.time($0) } ?? "none")",
-      ]
+      ] + report.zone.limits.all.map { "limit       \($0.name) \($0.value)" }
     }
   }
 
@@ -117,6 +117,7 @@ private struct ZoneReportLine: Encodable {
   let replicas: Int
   let tokens: Int
   @OrNull var lastPush: String?
+  let limits: ZoneLimitsLine
 
   init(_ report: ZoneReport) {
     let line = ZoneLine(report.zone)
@@ -126,6 +127,7 @@ private struct ZoneReportLine: Encodable {
     (entries, bytes, objects) = (report.entries, report.bytes, report.objects)
     (replicas, tokens) = (report.replicas, report.tokens)
     lastPush = report.lastPushMilliseconds.map { JSONText.time($0) }
+    limits = ZoneLimitsLine(report.zone.limits)
   }
 }
 
@@ -139,8 +141,8 @@ struct ReplicaCommand: ParsableCommand {
       abstract: "List replicas: how far behind each is, and when it was last seen.",
       discussion: """
         Those furthest behind come first. A replica has what it said that it applied, and what it was given last, until it \
-        asks for that again. The last column is the name that it tells of itself: its host's, or that of syncctl enroll --name. \
-        What a running server saw in the last minute may not be here yet.
+        asks for that again. The last two columns are the name that it tells of itself (its host's, or that of \
+        syncctl enroll --name), and the address from which it was last seen: a proxy's, where one is in between. What a running server saw in the last minute may not be here yet.
 
         Example: driftless-server replica list --zone shop --data DIR
         """)
@@ -161,7 +163,7 @@ struct ReplicaCommand: ParsableCommand {
               line.zone, line.replica, line.cursor.map { "cursor \($0)" } ?? "cursor -",
               line.lag.map { "\($0) behind" } ?? "behind -", "seen \(line.lastSeen ?? "-")",
               "pushed \(line.lastPush ?? "-")", line.tokenName ?? line.token ?? "-",
-              line.name ?? "-",
+              line.name ?? "-", line.address ?? "-",
             ]
             try common.printLine(columns.joined(separator: "\t"))
           }
@@ -183,6 +185,7 @@ private struct ReplicaLine: Encodable {
   @OrNull var token: String?
   @OrNull var tokenName: String?
   @OrNull var name: String?
+  @OrNull var address: String?
 
   init(_ report: ReplicaReport) {
     zone = report.zone
@@ -196,5 +199,6 @@ private struct ReplicaLine: Encodable {
     token = report.token
     tokenName = report.tokenName
     name = report.name
+    address = report.address
   }
 }

@@ -46,7 +46,16 @@ final class CurlTransfer {
     set(CURLOPT_SSL_VERIFYPEER, 1)
     set(CURLOPT_SSL_VERIFYHOST, 2)
     set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+    setClientCertificate()
     if let file = request.certificateAuthorityFile { _ = driftless_curl_trust_file(easy, file) }
+  }
+
+  private func setClientCertificate() {
+    guard let file = request.clientCertificateFile else { return }
+    setString(CURLOPT_SSLCERT, file)
+    setString(CURLOPT_SSLKEY, request.clientKeyFile ?? file)
+    // Nobody is asked for the passphrase of a key that has one.
+    setString(CURLOPT_KEYPASSWD, "")
   }
 
   private func setBounds() {
@@ -149,6 +158,11 @@ final class CurlTransfer {
     let address = request.url.prefix { $0 != "?" }
     let detail = String(cString: reason)
     let reason = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
+    let client = request.clientCertificateFile
+    // With TLS 1.3 the server says it when the connection is made already: to whoever reads from it.
+    if let refusal = TransportError.refusedClient(String(address), reason, certificate: client) {
+      return refusal
+    }
     switch code {
     case CURLE_WRITE_ERROR where isTooLarge, CURLE_FILESIZE_EXCEEDED:
       return .tooLarge(String(address), bytesMax: request.bodyBytesMax)
@@ -163,6 +177,8 @@ final class CurlTransfer {
         suggestion: "Let the process open more files; it is tried again.")
     case CURLE_SSL_CACERT_BADFILE:
       return .badAuthorityFile(request.certificateAuthorityFile ?? "of the system", reason)
+    case CURLE_SSL_CERTPROBLEM where client != nil:
+      return .badClientCertificate(client ?? "", reason)
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM,
       CURLE_SSL_ISSUER_ERROR:
       return .refusedConnection(

@@ -40,6 +40,8 @@ struct HTTPRequest: Sendable {
     stallTimeoutSeconds = options.stallTimeoutSeconds &+ waitSeconds
     requestTimeoutSeconds = options.requestTimeoutSeconds
     certificateAuthorityFile = options.certificateAuthorityFile
+    clientCertificateFile = options.clientCertificateFile
+    clientKeyFile = options.clientKeyFile ?? options.clientCertificateFile
     self.phase = phase
   }
 
@@ -57,6 +59,8 @@ struct HTTPRequest: Sendable {
   var stallTimeoutSeconds: Int
   var requestTimeoutSeconds: Int
   var certificateAuthorityFile: String?
+  var clientCertificateFile: String?
+  var clientKeyFile: String?
   /// Is told how far the request is.
   var phase: PhaseBox?
 

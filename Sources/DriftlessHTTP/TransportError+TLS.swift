@@ -38,6 +38,47 @@ extension TransportError {
     )
   }
 
+  /// What of a server's alert is about the certificate that this host shows, or does not; nil for anything else.
+  static func refusedClient(
+    _ address: String, _ reason: String, certificate: String?
+  ) -> TransportError? {
+    let words = reason.lowercased()
+    guard words.contains("alert") else { return nil }
+    let anew =
+      "Ask the server's operator for a certificate (driftless-server certificate create --client "
+      + "NAME), and enroll again with it: syncctl enroll … --client-certificate FILE."
+    if words.contains("certificate required") || words.contains("certificate is required") {
+      return TransportError(
+        .clientCertificateRequired, "\(address) wants a certificate of this host: \(reason).",
+        suggestion: anew)
+    }
+    guard let certificate else { return nil }
+    if words.contains("certificate expired") || words.contains("certificate has expired") {
+      return TransportError(
+        .clientCertificateExpired,
+        "The certificate that this host shows to \(address), \(certificate), has ended or not "
+          + "begun, by the server's clock: \(reason).",
+        suggestion: anew + " Changes stay queued here.")
+    }
+    let refusals = [
+      "unknown ca", "bad certificate", "unsupported certificate", "certificate unknown",
+      "certificate revoked", "ca is unknown", "certificate is bad", "decrypt error",
+    ]
+    guard refusals.contains(where: words.contains) else { return nil }
+    return TransportError(
+      .clientCertificateRefused,
+      "\(address) does not take the certificate that this host shows, \(certificate): \(reason).",
+      suggestion: anew)
+  }
+
+  static func badClientCertificate(_ file: String, _ reason: String) -> TransportError {
+    TransportError(
+      .badClientCertificate,
+      "The file with this host's certificate, \(file), cannot be used: \(reason).",
+      suggestion: "It has a certificate and the key of that very one, in PEM, which no passphrase "
+        + "closes. Put it back, and enroll again: syncctl enroll … --client-certificate FILE.")
+  }
+
   static func badAuthorityFile(_ file: String, _ reason: String) -> TransportError {
     TransportError(
       .badAuthorityFile, "The file of authorities to trust, \(file), cannot be used: \(reason).",

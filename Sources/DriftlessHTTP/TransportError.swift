@@ -24,6 +24,14 @@ public struct TransportError: Error, Hashable, Sendable, CustomStringConvertible
     public static let noTLS = Code(rawValue: "no-tls")
     /// The file of authorities to trust cannot be used.
     public static let badAuthorityFile = Code(rawValue: "bad-authority-file")
+    /// The server asks for a certificate of this host, and none was shown.
+    public static let clientCertificateRequired = Code(rawValue: "client-certificate-required")
+    /// The certificate that this host shows has ended or not begun, by the server's clock.
+    public static let clientCertificateExpired = Code(rawValue: "client-certificate-expired")
+    /// The certificate that this host shows is of no authority that the server trusts for clients, or is none of a client.
+    public static let clientCertificateRefused = Code(rawValue: "client-certificate-refused")
+    /// The file with the certificate to show, or with its key, cannot be used.
+    public static let badClientCertificate = Code(rawValue: "bad-client-certificate")
     /// Something that is no Driftless server answered: a captive portal, a proxy, another program.
     public static let notDriftless = Code(rawValue: "not-driftless")
     /// The body ended early or does not parse; nothing of it was used.
@@ -68,7 +76,11 @@ extension TransportError: TransportFailure {
   public var name: String { code.rawValue }
   public var isTransient: Bool { code != .badConfiguration }
   public var needsPerson: Bool {
-    [.untrusted, .wrongHostName, .certificateExpired, .noTLS, .badAuthorityFile].contains(code)
+    [
+      .untrusted, .wrongHostName, .certificateExpired, .noTLS, .badAuthorityFile,
+      .clientCertificateRequired, .clientCertificateExpired, .clientCertificateRefused,
+      .badClientCertificate,
+    ].contains(code)
   }
 }
 

@@ -22,6 +22,11 @@ public struct TransportOptions: Hashable, Sendable {
   /// A file of certificates (PEM) to trust instead of the system's.
   public var certificateAuthorityFile: String? = ProcessInfo.processInfo.environment[
     "SSL_CERT_FILE"]
+  /// A file with the certificate (PEM) by which this host shows itself to a server that asks for one, and its private key, which
+  /// no passphrase closes. Nil for none.
+  public var clientCertificateFile: String?
+  /// A file with that private key (PEM), where it lies apart from the certificate.
+  public var clientKeyFile: String?
   /// The name by which the server's operator knows the replica; it is told with each request. Nil for none.
   public var replicaName: ReplicaName?
   /// Whether the token may go over plain HTTP to a host other than this one.

@@ -19,6 +19,8 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let codeUsed = Code(rawValue: "code-used")
     /// The token does not allow this.
     public static let forbidden = Code(rawValue: "forbidden")
+    /// The token is bound to another replica.
+    public static let tokenBound = Code(rawValue: "token-bound")
     /// The server has no such zone.
     public static let noZone = Code(rawValue: "no-zone")
     /// Something that the push touches changed after the push's cursor: pull, then push again.
@@ -37,6 +39,8 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let busy = Code(rawValue: "busy")
     /// The server has no room left.
     public static let diskFull = Code(rawValue: "disk-full")
+    /// The zone has as many replicas, names or entries as it may have, whatever is in the push.
+    public static let zoneFull = Code(rawValue: "zone-full")
     /// A part of a push is not at the server, or not any more: send it whole.
     public static let notStaged = Code(rawValue: "not-staged")
     /// The zone has no such snapshot, or none any more.

@@ -40,6 +40,8 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   package var isBusy: Bool { primaryCode == SQLITE_BUSY || primaryCode == SQLITE_LOCKED }
   /// SQLite cannot tell why a file in shared memory does not grow: it is for want of space.
   package var isFull: Bool { primaryCode == SQLITE_FULL || code == Self.cannotGrowSharedMemory }
+  /// Whether the disk said that it has no room. Else a bound of the database's own may have.
+  package var isFullDisk: Bool { isFull && (systemNumber == ENOSPC || systemNumber == EDQUOT) }
   /// `SQLITE_IOERR_SHMSIZE`
   private static let cannotGrowSharedMemory = SQLITE_IOERR | (19 << 8)
   package var isReadOnly: Bool { primaryCode == SQLITE_READONLY }

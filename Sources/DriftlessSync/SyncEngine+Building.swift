@@ -60,7 +60,8 @@ extension SyncEngine {
       ? try revivedEdits.history(of: pending, transaction, schema: schema) : EditHistory()
     let header = ChangeSetHeader(
       replica: state.replica, pushNumber: state.pushNumber &+ 1, cursor: state.position,
-      mark: state.mark,
+      // Who has nothing in the log says so: what is there under its ID, another copy of the store has sent.
+      mark: state.mark ?? Cursor.start(generation: state.generation).mark,
       massDeleteIsMeant: try allowsMassDelete
         || MassDeleteBrake.isMeant(selection.window, transaction))
     do {

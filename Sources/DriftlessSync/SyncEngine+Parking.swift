@@ -109,10 +109,21 @@ extension SyncEngine {
   }
 
   /// Parks what a store has of before that its model of now refuses.
-  func parkRefused() throws {
+  ///
+  /// - Returns: how many objects were looked at.
+  @discardableResult
+  func parkRefused() throws -> Int {
     let refused = RefusedValues(schema)
-    guard try store.read({ try refused.areDue($0) }) else { return }
-    try settling { applier, state in try refused.park(applier, by: state) }
+    let due = try store.read { transaction -> RefusedValues.Due? in
+      let due = try refused.due(transaction)
+      guard case .left(let keys)? = due else { return due }
+      let state = try Self.state(on: transaction.connection, of: store)
+      let pending = try pendingSet(transaction, state: state)
+      // While all of them wait, nothing is written.
+      return keys.allSatisfy { refused.waits($0, pending) } ? nil : due
+    }
+    guard let due else { return 0 }
+    return try settling { applier, state in try refused.park(due, applier, by: state) }
   }
 
   private func replayParked(

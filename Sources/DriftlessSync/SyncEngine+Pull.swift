@@ -78,7 +78,8 @@ extension SyncEngine {
         }
         page = own
         lostValues = own.lostValues
-        try dropPieces()
+        // Where more of the log is to come, what was fetched of a snapshot may be less.
+        if own.entries.last.map({ $0.sequence >= own.head }) ?? true { try dropPieces() }
         action = puller.handle(
           .page(places: own.entries.map(\.mark), generation: own.generation, head: own.head))
       case .apply(let cursor, let head):

@@ -33,24 +33,6 @@ import Testing
     #expect(!SourcePort.port(VolumeSource.text).notes.contains { $0.isLeft })
   }
 
-  @Test("The example's source is what the port makes of its form for Apple's systems")
-  func example() throws {
-    let example = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent()
-      .appendingPathComponent("Examples/Notebook")
-    let source = example.appendingPathComponent("Apple/Notebook")
-    let names = try FileManager.default.contentsOfDirectory(atPath: source.path)
-      .filter { $0.hasSuffix(".swift") }
-    #expect(names.count == 7)
-    for name in names {
-      let text = try String(contentsOf: source.appendingPathComponent(name), encoding: .utf8)
-      let result = SourcePort.port(text, keepsManaged: true)
-      let here = example.appendingPathComponent("Sources/Notebook/\(name)")
-      #expect(result.text == (try String(contentsOf: here, encoding: .utf8)), "\(name)")
-      #expect(!result.notes.contains { $0.isLeft }, "\(name)")
-    }
-  }
-
   @Test("For a build with the plugin @NSManaged stays, and all else is changed")
   func kept() {
     let result = SourcePort.port("@objc(A) class A { @NSManaged var a: Int }", keepsManaged: true)

@@ -138,4 +138,15 @@ struct FetchedResultsTests {
       sectionNameKeyPath: nil, cacheName: nil)
     #expect(throws: CocoaError.self) { try controller.performFetch() }
   }
+
+  @Test("Many objects that come at once are told, too", .timeLimit(.minutes(3)))
+  func many() throws {
+    try context.performAndWait {
+      let (controller, listener) = (try controller(nil), Listener())
+      controller.delegate = listener
+      for number in 0..<20_000 { _ = item("i\(number)", Int32(number)) }
+      context.processPendingChanges()
+      #expect(listener.difference?.insertions.count == 20_000)
+    }
+  }
 }

@@ -153,6 +153,10 @@ struct BatchRequestTests {
         .mergeByPropertyObjectTrump, [["code": "a", "name": "4"], ["code": "b", "size": 6]]
       )
       .suffix(2) == [row("a", "4", 9), row("b", "2", 6)])
+    // What is given is written where it is null or the default of new objects, too.
+    #expect(
+      try run(.mergeByPropertyObjectTrump, [["code": "a", "size": 5, "name": nil]])
+        .contains([.string("a"), .null, .integer(5)]))
     #expect(
       try run(.overwrite, [["code": "a", "name": "5"]]).suffix(2)
         == [row("a", "5", 5), row("b", "2", 6)])

@@ -346,4 +346,17 @@ struct ChildContextTests {
     let other = library.container.newContext()
     #expect(try other.fetch(Book.self).map(\.author) == [nil])
   }
+
+  @Test("What a child changed back is no change of the parent")
+  func changedBack() throws {
+    let book = try savedBook()
+    let copy = try inChild(book)
+    copy.title = "b"
+    copy.title = "Baudolino"
+    book.title = "x"
+    try child.save()
+    #expect(book.title == "x")
+    try parent.save()
+    #expect(try stored() == ["x"])
+  }
 }

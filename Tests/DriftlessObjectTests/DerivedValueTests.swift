@@ -99,4 +99,19 @@ struct DerivedValueTests {
         entityName: "Note", predicate: try FetchPredicate(format: "text == %@", "Été")))
     #expect(found.first?["search"] as? String == "ete", "the store derives it itself")
   }
+
+  @Test("A merge of what a batch did shows derived values")
+  func mergedBatch() throws {
+    let container = try container()
+    let (context, other) = (container.newContext(), container.newContext())
+    let folder = try context.insert(entityNamed: "Folder")
+    let note = try context.insert(entityNamed: "Note")
+    note["folder"] = folder
+    try context.save()
+    #expect(folder["count"] as? Int64 == 1)
+    context.automaticallyMergesChangesFromParent = true
+    try other.execute(BatchDeleteRequest(objectIDs: [note.objectID]))
+    context.processPendingChanges()
+    #expect(folder["count"] as? Int64 == 0)
+  }
 }

@@ -208,6 +208,25 @@ struct FetchedResultsTests {
     #expect(error?.code == .cancelled)
     #expect(try await container.count(for: request) == 3004)
   }
+
+  @Test("Many objects that change places are told, too", .timeLimit(.minutes(3)))
+  func manyMoves() async throws {
+    let count = 20_000
+    for number in 4..<count {
+      let book = try context.insert(Book.self)
+      (book.title, book.pages) = ("\(number)", number)
+    }
+    try context.save()
+    let request = FetchRequest<Book>(entityName: "Book", sort: [FetchSort("pages")])
+    let results = try FetchedResults(request, context: context)
+    try results.performFetch()
+    var updates = results.updates().makeAsyncIterator()
+    for book in try context.fetch(request) { book.pages = count - book.pages }
+    try context.save()
+    let update = try #require(await updates.next())
+    let moves = update.rowChanges.filter { if case .move = $0 { true } else { false } }
+    #expect(moves.count == count - 1)
+  }
 }
 
 /// What a progress handler was told.

@@ -217,4 +217,43 @@ struct LateMemberTests {
     #expect(try rows("Stray").isEmpty)
     try expectSound()
   }
+
+  @Test("A member that comes to an owner whom another save deleted has none")
+  func goneOwner() throws {
+    for policy in [MergePolicy.mergeByPropertyStoreTrump, .rollback] {
+      for isNew in [true, false] { try LateMemberTests().goneOwner(policy, isNew: isNew) }
+    }
+    for policy in [MergePolicy.mergeByPropertyObjectTrump, .overwrite] {
+      try LateMemberTests().goneOwner(policy, isNew: true, isRead: false)
+    }
+  }
+
+  private func goneOwner(_ policy: MergePolicy, isNew: Bool, isRead: Bool = true) throws {
+    let here = try mine.here(owner)
+    if isRead { #expect(here["name"] as? String == "o") }
+    let member = try mine.insert("Guest", "m")
+    if !isNew { try mine.save() }
+    member["owner"] = here
+    theirs.delete(owner)
+    try theirs.save()
+    mine.mergePolicy = policy
+    try mine.save()
+    #expect(member["owner"] == nil && !mine.hasChanges)
+    #expect(try rows("Guest").map { $0["owner"] == nil } == [true])
+    try expectSound()
+  }
+
+  @Test("A member that must have an owner is not saved with one that another save deleted")
+  func goneOwnerOfRequired() throws {
+    let here = try mine.here(owner)
+    #expect(here["name"] as? String == "o")
+    let member = try mine.insert("Badge", "m")
+    member["owner"] = here
+    theirs.delete(owner)
+    try theirs.save()
+    mine.mergePolicy = .mergeByPropertyStoreTrump
+    #expect(throws: ValidationFailure.self) { try mine.save() }
+    #expect(try rows("Badge").isEmpty)
+    try expectSound()
+  }
 }

@@ -148,4 +148,41 @@ struct OrderedPlaceTests {
     try context.save()
     #expect(try stored() == "abcd")
   }
+
+  @Test("An order tells nothing of what another save deleted")
+  func orderOfGone() throws {
+    let d = try #require(book.chapters.last)
+    book.chapters.insert(d, at: 0)
+    let other = library.container.newContext()
+    other.delete(try #require(other.object(with: d.objectID)))
+    try other.save()
+    try context.save()
+    let store = library.container.persistentStoreCoordinator.persistentStores[0]
+    #expect(try store.check().findings == [])
+    #expect(try stored() == "abc")
+  }
+
+  @Test("A member whose removal is given up is in a changed order again")
+  func removalGivenUp() throws {
+    let (a, d) = (try #require(book.chapters.first), try #require(book.chapters.last))
+    book.chapters.insert(d, at: 0)
+    a.book = nil
+    #expect(titles == "dbc")
+    try context.refresh(a, mergeChanges: false)
+    #expect(a.book === book && titles == "adbc")
+    try context.save()
+    #expect(try stored() == "adbc")
+  }
+
+  @Test("A hundred thousand at once are saved in their order", .timeLimit(.minutes(2)))
+  func many() throws {
+    let large = try context.insert(Book.self)
+    large.title = "large"
+    for number in 0..<100_000 { try chapter("\(number)").book = large }
+    try context.save()
+    let other = library.container.newContext()
+    let read = try #require(other.object(with: large.objectID) as? Book)
+    #expect(read.chapters.count == 100_000)
+    #expect(read.chapters.first?.title == "0" && read.chapters.last?.title == "99999")
+  }
 }

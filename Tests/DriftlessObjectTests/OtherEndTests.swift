@@ -129,4 +129,44 @@ struct OtherEndTests {
     #expect(book.author === theirs)
     #expect(theirs.books.map { $0 } == [book] && mine.books.isEmpty)
   }
+
+  @Test("A delete that is given up is given up at the other ends", arguments: [false, true])
+  func deleteGivenUp(byInsert: Bool) throws {
+    let author = try authors("a")[0]
+    let book = try context.insert(Book.self)
+    book.author = author
+    try context.save()
+    context.delete(author)
+    context.processPendingChanges()
+    #expect(book.author == nil)
+    if byInsert {
+      try context.insert(author)
+    } else {
+      try context.refresh(author, mergeChanges: false)
+    }
+    #expect(!author.isDeleted && book.author === author && author.books.array == [book])
+    try context.save()
+    #expect(try library.container.newContext().fetch(Book.self).first?.author != nil)
+  }
+
+  @Test("A member that comes back to where it was read is there once")
+  func comesBack() throws {
+    let all = try authors("a", "b")
+    let book = try context.insert(Book.self)
+    book.author = all[0]
+    try context.save()
+    #expect(all[0].books.count == 1)
+    let other = library.container.newContext()
+    let same = try #require(try other.existingObject(with: book.objectID) as? Book)
+    same.author = try other.existingObject(with: all[1].objectID) as? Author
+    try other.save()
+    try context.refresh(book, mergeChanges: false)
+    book.author = all[0]
+    #expect(all[0].books.array == [book] && all[0].books.count == 1)
+    book.author = nil
+    #expect(all[0].books.count == 0)
+    book.author = all[0]
+    try context.save()
+    #expect(all[0].books.array == [book])
+  }
 }

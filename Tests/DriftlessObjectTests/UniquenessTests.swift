@@ -303,4 +303,21 @@ struct UniquenessTests {
     try context.save()
     #expect(try stored().count == 1 && first["city"] as? String == "Oslo")
   }
+
+  @Test("What a new object was given goes into the row, where it is the default or nothing, too")
+  func givenDefault() throws {
+    _ = try saveFirst()
+    let other = try customers.another().newContext()
+    other.mergePolicy = .mergeByPropertyObjectTrump
+    let second = try other.make("Customer", ["code": "a", "points": 5])
+    second["city"] = nil
+    try second.setValue(nil, forKey: "agent")
+    try other.save()
+    let found = try #require(
+      try customers.another().newContext().fetch(
+        FetchRequest<ManagedObject>(entityName: "Customer")
+      ).first)
+    #expect(found["points"] as? Int32 == 5 || found["points"] as? Int64 == 5)
+    #expect(found["city"] == nil && found["agent"] == nil)
+  }
 }

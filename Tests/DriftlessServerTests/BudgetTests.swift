@@ -1,9 +1,10 @@
 import DriftlessProtocol
-import DriftlessServer
 import Foundation
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import DriftlessServer
 
 /// What requests may hold in memory, and whose change sets are read next.
 @Suite("Budgets of memory and of reading") struct BudgetTests {
@@ -38,6 +39,59 @@ import Testing
     charge = nil
     #expect(budget.held == 0)
     _ = try budget.reserve(1, for: Self.holder("b"))
+  }
+
+  @Test(
+    "A charge grows by the rules of all, keeps what it holds when it may not, and one alone may")
+  func growing() throws {
+    let budget = MemoryBudget("pushes", most: 800)
+    let charge = budget.charge(for: Self.holder("a"))
+    try charge.grow(by: 1_000)
+    charge.shrink(to: 100)
+    try charge.grow(by: 200)
+    #expect(throws: ServerError.self) { try charge.grow(by: 1) }
+    #expect(charge.held == 300 && budget.held == 300)
+    charge.shrink(to: 0)
+    #expect(budget.held == 0)
+  }
+
+  @Test("A refill goes on where a small entry precedes one larger than what the budget leaves")
+  func refill() async throws {
+    var limits = ServerLimits()
+    limits.valuesInMemoryBytesMax = 1 << 20
+    try await withServer(limits: limits) { server in
+      let token = try server.token()
+      let zone = try await server.zone()
+      var log = ZoneLog(name: "shop", generation: zone.generation)
+      var maker = FrameMaker(zone)
+      // Three eighths of the budget are 384 KiB.
+      for letters in [10, 600_000, 10, 10, 500_000] {
+        _ = try log.append(
+          maker.insert(1, title: Self.noise(letters: letters)), nowMilliseconds: 0)
+        maker.cursor.sequence = log.head
+        maker.cursor.chain = log.chain
+      }
+      let request = PullRequest(
+        cursor: .start(generation: zone.generation), maxBytes: 1 << 24, waitSeconds: 0,
+        replica: UUID(), ownThrough: 0)
+      let entries = try log.page(request, nowMilliseconds: 0).entries
+      let filled = try await server.request(
+        "POST", "/v1/zones/shop/refill", token: token.text,
+        headers: ["Content-Type: \(WirePath.logType)"], body: PullPage.body(of: entries))
+      #expect(filled.status == 200, "\(filled.code ?? "")")
+      #expect(
+        try JSONDecoder().decode(RefillReply.self, from: filled.body)
+          == RefillReply(head: 5, chain: log.chain))
+    }
+  }
+
+  /// Text that is hardly compressed.
+  private static func noise(letters: Int) -> String {
+    var generator = SystemRandomNumberGenerator()
+    let words = (0..<letters / 10).map { _ in
+      String(generator.next() as UInt64 | 1 << 63, radix: 36).prefix(10)
+    }
+    return words.joined()
   }
 
   @Test("However much of one zone is to be read, another zone's is next; the zones take turns")
@@ -85,11 +139,10 @@ import Testing
     try await withServer(limits: limits, zones: ["shop", "other"]) { server in
       let token = try server.token()
       var maker = FrameMaker(try await server.zone())
-      var generator = SystemRandomNumberGenerator()
       // Well above what the system takes from the server for a client that does not read.
-      let title = (0..<1_500_000).map { _ in String(generator.next() as UInt64, radix: 36) }
-        .joined()
-      _ = try await server.accepted(maker.insert(1, title: title), token: token)
+      let title = Self.noise(letters: 18_000_000)
+      let frame = try maker.insert(1, title: title)
+      _ = try await server.accepted(frame, token: token)
       let (zone, port) = (try await server.zone(), server.port)
       let path =
         "/v1/zones/shop/changes?generation=\(zone.generation)&after=0&chain="
@@ -105,6 +158,10 @@ import Testing
       )
       // A slow host takes some while others go: that some are refused, and none is left waiting, is what holds.
       #expect(taken >= 1 && refused >= 1 && taken + refused == 12, "\(statuses)")
+      // What was refused was not read of the database.
+      let entry = PullPage.Entry.headerSize + frame.count
+      let sent = server.server.metrics.totals.bytesSent
+      #expect(sent == UInt64(taken * entry), "\(sent) of \(taken) times \(entry)")
       // They have hung up: the room is free again.
       let deadline = ContinuousClock.now + .seconds(60)
       var status = 503

@@ -43,6 +43,30 @@ struct CertificateTests {
   }
 
   @Test(
+    "A client's certificate is made under the server's authority, whose own stays; names are checked"
+  )
+  func client() throws {
+    let directory = try TemporaryDirectory()
+    let folder = CertificateFolder(data: directory.file("data"))
+    let server = try folder.create(names: [], days: 30)
+    let own = try Data(contentsOf: folder.server)
+    let made = try folder.createClient("till-4", days: 60)
+    #expect(made.client.names == ["CN=till-4"] && !made.client.isAuthority)
+    #expect(made.authority == server.authority && !made.isAuthorityNew)
+    #expect(made.file == folder.client("till-4"))
+    #expect(try Data(contentsOf: folder.server) == own)
+    let again = try folder.createClient("till-4", days: 60)
+    #expect(again.client.fingerprint != made.client.fingerprint)
+    for name in ["", "../x", "a b", ".a", String(repeating: "a", count: 65)] {
+      #expect(throws: ServerError.self) { try folder.createClient(name, days: 60) }
+    }
+    // Of clients alone: the server's certificate comes from elsewhere.
+    let apart = CertificateFolder(directory.file("apart"))
+    #expect(try apart.createClient("till-4", days: 60).isAuthorityNew)
+    #expect(!FileManager.default.fileExists(atPath: apart.server.path))
+  }
+
+  @Test(
     "Names are kept when a certificate is renewed, repeated ones stand once, too many are refused")
   func renewal() throws {
     let directory = try TemporaryDirectory()

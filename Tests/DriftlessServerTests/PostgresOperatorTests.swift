@@ -113,13 +113,14 @@
         while Self.milliseconds == first { await Task.yield() }
         await storage.noteSeen(
           replica, in: zone, generation: zone.generation, at: 2, given: nil, token: "second",
-          name: ReplicaName("till 店"))
+          name: ReplicaName("till 店"), address: "192.0.2.7")
         await storage.writeSightings()
         // A node that ends writes what it saw: it was before.
         other.close()
         #expect(try seen().map(\.token) == ["second"])
         #expect(try seen().map(\.cursor) == [2])
         #expect(try seen().map(\.name) == ["till 店"])
+        #expect(try seen().map(\.address) == ["192.0.2.7"])
         for _ in 0..<2500 {
           await storage.noteSeen(
             UUID(), in: zone, generation: zone.generation, at: 0, given: nil, token: "many")
@@ -146,9 +147,10 @@
     @Test("A database of before gets the tables that it lacks, and keeps what it has")
     func before() async throws {
       try await Self.world { administration, _, database in
-        try administration.connection.execute("ALTER TABLE sighting DROP COLUMN name")
+        try administration.connection.execute(
+          "ALTER TABLE sighting DROP COLUMN name, DROP COLUMN address")
         try PostgresAdministration(database: database).close()
-        #expect(try PostgresSightings.hasNames(administration.connection))
+        #expect(try PostgresSightings.isWhole(administration.connection))
         for table in ["sighting", "operator_token", "staged", "staging"] {
           try administration.connection.execute("DROP TABLE \(table)")
         }

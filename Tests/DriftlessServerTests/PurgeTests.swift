@@ -372,4 +372,21 @@ struct PurgeTests {
   }
 
   private static let replica = UUID()
+
+  @Test("Parts whose push nobody goes on with keep no log from being purged")
+  func forgottenParts() async throws {
+    let pushes = try await pushed(6)
+    let header = try ChangeSetDecoder().decodeHeader(pushes[2].frame)
+    #expect(header.cursor.sequence < 5)
+    let staged = pushes[2].frame.map { String(format: "%02x", $0) }.joined()
+    let replica = pushes[2].replica.uuidString.replacingOccurrences(of: "-", with: "")
+    try sql(
+      """
+      INSERT INTO staged VALUES(x'\(replica)', 99, 0, 1, \(pushes[2].frame.count), x'\(staged)');
+      INSERT INTO staging VALUES(x'\(replica)', 1, \(Self.later))
+      """)
+    #expect(try purge(Self.all(through: 5, isDryRun: true)).bound == "staged")
+    try sql("UPDATE staging SET touched_ms = \(Self.later - 8 * Self.day)")
+    #expect(try purge(Self.all(through: 5)).floor == 5)
+  }
 }

@@ -1,4 +1,5 @@
 import DriftlessProtocol
+import DriftlessSQLite
 import DriftlessServerTesting
 import Foundation
 import Logging
@@ -76,6 +77,27 @@ struct SightingTests {
       #expect(try await seen("a%0Ab") == nil)
       #expect(try await seen("%zz") == nil)
       #expect(try await seen(nil) == nil)
+    }
+  }
+
+  @Test(
+    "The address from which a replica was last seen is shown, and an older table gets the column")
+  func addresses() async throws {
+    try await withServer { server in
+      let storage = try #require(server.server.storage as? SQLiteZoneStorage)
+      let (replica, token) = (UUID(), try server.token())
+      try storage.writer.run { try $0.execute("ALTER TABLE sighting DROP COLUMN address") }
+      func address() throws -> String? {
+        let administration = try Administration(folder: DataFolder(server.data))
+        defer { administration.close() }
+        return try administration.replicas().first { $0.replica == replica }?.address
+      }
+      #expect(try address() == nil)
+      _ = try await server.pull(after: 0, "&replica=\(replica)", token: token)
+      storage.writeSightings()
+      #expect(try address() == "127.0.0.1")
+      let seen = try await storage.replicas(of: server.zone(), countMax: 10)
+      #expect(seen?.map(\.address) == ["127.0.0.1"])
     }
   }
 }

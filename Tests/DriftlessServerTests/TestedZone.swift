@@ -31,6 +31,9 @@ final class TestedZone {
   }
   let clock = Clock()
 
+  /// What a server in one folder does by itself, each hour.
+  func letGoOfForgotten() async { await test?.storage.letGoOfForgotten() }
+
   init(_ kind: Kind, limits: ServerLimits = .init()) async throws {
     self.kind = kind
     switch kind {

@@ -60,6 +60,24 @@ struct ValueRouteTests {
       generation: try await server.zone().generation)
   }
 
+  @Test("A zone's bound of large values refuses the next one, and lets it in when it is raised")
+  func zoneBound() async throws {
+    try await withServer(limits: taking) { server in
+      let administration = try Administration(folder: DataFolder(server.data))
+      defer { administration.close() }
+      try administration.changeLimits(of: "shop", ["largeValueBytesMax": 150])
+      let first = try await way(server, Data(repeating: 3, count: 100))
+      #expect(try await first.put(Data(repeating: 3, count: 100)).status == 200)
+      let second = try await way(server, Data(repeating: 4, count: 51))
+      let refused = try await second.put(Data(repeating: 4, count: 51))
+      #expect(refused.status == 507 && refused.code == "disk-full")
+      let text = String(decoding: refused.body, as: UTF8.self)
+      #expect(text.contains("largeValueBytesMax") && text.contains("zone limits shop"), "\(text)")
+      try administration.changeLimits(of: "shop", ["largeValueBytesMax": 151])
+      #expect(try await second.put(Data(repeating: 4, count: 51)).status == 200)
+    }
+  }
+
   @Test("A value goes up in pieces and comes down, and the zone says that it takes such")
   func upAndDown() async throws {
     try await withServer(limits: taking) { server in

@@ -71,6 +71,22 @@ struct ZoneConformanceTests {
     #expect(try await world.zone.refusal(copy.frame { $0.known = [4: .update(["a"])] }) == nil)
   }
 
+  @Test(
+    "A push whose mark is the beginning of the log knows no entry of its replica: one above its cursor makes it a fork",
+    arguments: Kind.allCases)
+  func knowsNoneOfItsOwn(kind: Kind) async throws {
+    let world = try await ZoneWorld(kind)
+    var copy = world.a
+    copy.mark = Cursor.start(generation: world.zone.generation).mark
+    #expect(try await world.zone.refusal(copy.frame { $0.known = [3: .update(["a"])] }) == nil)
+    copy.number = 7
+    copy.mark = Cursor.start(generation: world.zone.generation).mark
+    let frame = try copy.frame { $0.known = [4: .update(["a"])] }
+    #expect(try await world.zone.refusal(frame)?.code == .forked)
+    copy.cursor = try await world.zone.head
+    #expect(try await world.zone.refusal(copy.frame { $0.known = [4: .update(["a"])] }) == nil)
+  }
+
   @Test("S2 A cursor or a mark that is not the log's own is diverged", arguments: Kind.allCases)
   func diverged(kind: Kind) async throws {
     var world = try await ZoneWorld(kind)

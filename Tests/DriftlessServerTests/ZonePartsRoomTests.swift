@@ -54,4 +54,19 @@ extension ZonePartsTests {
     _ = try await zone.stage(Self.numbered(try Self.parts(&other), mebibytes: 0)[0])
     #expect(try await zone.refusal(staging: header)?.code == .notStaged)
   }
+
+  @Test("Parts that nobody goes on with go by themselves")
+  func letGo() async throws {
+    let zone = try await TestedZone(.storage)
+    var writer = ZoneWriter(zone.generation)
+    let parts = Self.numbered(try Self.parts(&writer), mebibytes: 0)
+    _ = try await zone.stage(parts[0])
+    let header = Data(parts[0].prefix(ChangeSetHeader.size))
+    zone.clock.ahead.withLock { $0 = 6 * 86_400_000 }
+    await zone.letGoOfForgotten()
+    _ = try await zone.stage(header)
+    zone.clock.ahead.withLock { $0 = 14 * 86_400_000 }
+    await zone.letGoOfForgotten()
+    #expect(try await zone.refusal(staging: header)?.code == .notStaged)
+  }
 }

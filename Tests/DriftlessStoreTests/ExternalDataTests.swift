@@ -169,4 +169,32 @@ struct ExternalDataTests {
     folder.remove(folder.names)
     #expect(try store.check().findings.map(\.weight) == [.damage])
   }
+
+  @Test("A backup does not take what a broken-off one left for a value")
+  func halfCopied() throws {
+    let directory = try TemporaryDirectory()
+    let (url, copy) = (directory.file("album.sqlite"), directory.file("copy.sqlite"))
+    let store = try open(url)
+    let key = try store.insert("Photo", ["image": .data(Self.large)])
+    let folder = ExternalDataFolder(store: copy.path)
+    try FileManager.default.createDirectory(at: folder.url, withIntermediateDirectories: true)
+    try Data(Self.large.prefix(1000)).write(to: folder.file(try #require(files(url).first)))
+    try store.backup(to: copy)
+    #expect(try open(copy).values(key)?["image"] == .data(Self.large))
+  }
+
+  @Test("A backup that fails leaves no large values behind")
+  func failedCopy() throws {
+    struct Enough: Error {}
+    let directory = try TemporaryDirectory()
+    let (url, copy) = (directory.file("album.sqlite"), directory.file("copy.sqlite"))
+    let store = try open(url)
+    _ = try store.insert("Photo", ["image": .data(Self.large)])
+    #expect(throws: Enough.self) {
+      try store.backup(to: copy) { _ in throw Enough() }
+    }
+    #expect(files(copy).isEmpty && !FileManager.default.fileExists(atPath: copy.path))
+    try store.backup(to: copy)
+    #expect(files(copy).count == 1)
+  }
 }

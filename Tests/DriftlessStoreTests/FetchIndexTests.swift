@@ -220,4 +220,42 @@ struct FetchIndexTests {
       try store.read { try $0.connection.scalar("SELECT COUNT(*) FROM Z_RT_Place_byPlace") }
         == .integer(1))
   }
+
+  @Test("An R-tree whose properties are others in a newer model is made anew")
+  func otherProperties() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("places.sqlite")
+    let store = try open(url)
+    let values: [String: PropertyValue] = [
+      "latitude": .double(54.5), "longitude": .double(10), "width": .integer(7),
+    ]
+    let key = try store.insert("Place", values)
+    store.close()
+    let newer = try Self.model { model in
+      model.entitiesByName["Place"]?.indexes = [
+        Self.index(
+          "byPlace", [Self.element("latitude", rTree: true), Self.element("width", rTree: true)])
+      ]
+    }
+    let format = "latitude BETWEEN {54, 55} AND width BETWEEN {1, 20}"
+    func found(_ store: PersistentStore) throws -> [ObjectKey] {
+      let place = try #require(store.model.entitiesByName["Place"])
+      let query = try QueryCompiler(schema: store.schema).compile(
+        entity: place, predicate: FetchPredicate(format: format))
+      return try store.read { try $0.keys(of: query) }
+    }
+    let reading = try PersistentStore.open(
+      url: url, model: newer, options: StoreOptions(isReadOnly: true))
+    #expect(try found(reading) == [key])
+    reading.close()
+    let again = try PersistentStore.open(url: url, model: newer)
+    #expect(try found(again) == [key])
+    let second = try again.insert("Place", values)
+    #expect(try found(again) == [key, second])
+    again.close()
+    let last = try PersistentStore.open(url: url, model: newer)
+    #expect(try plan(last, format).contains("Z_RT_Place_byPlace"))
+    #expect(try found(last) == [key, second])
+    #expect(try last.check().isSound)
+  }
 }

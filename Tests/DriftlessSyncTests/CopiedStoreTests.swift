@@ -73,6 +73,37 @@ struct CopiedStoreTests {
   }
 
   @Test(
+    "F62 Of two disks that were copied whole before anything was sent, neither overwrites what the other sent"
+  )
+  func twinsThatSentNothing() async throws {
+    let other = try await TestReplica("other", zone: zone, clock: clock)
+    let id = try other.insert("Item", ["title": .string("old")])
+    try await other.sync()
+    try await original.sync()
+    let way = HookedTransport(zone)
+    let twin = try await twin(through: way)
+    try other.set(id, ["title": .string("of the other")])
+    try await other.sync()
+    try twin.set(id, ["title": .string("of the twin"), "weight": .double(2)])
+    try original.set(id, ["weight": .double(1)])
+    // The twin's first push is stale. When it has pulled, the original sends its first one.
+    var hasSent = false
+    way.afterPull = { [original] in
+      guard !hasSent else { return }
+      hasSent = true
+      try await original.push()
+    }
+    try await twin.push()
+    #expect(hasSent)
+    try await settle(original, twin, other)
+    #expect(try other.value(id, "title") == .string("of the twin"))
+    #expect(try other.value(id, "weight") == .double(1), "the later one")
+    let told = try (twin.conflicts + original.conflicts).map(\.property)
+    #expect(told.contains("weight"), "\(told)")
+    #expect(try original.status.replica != twin.status.replica)
+  }
+
+  @Test(
     "F62 What the original edits on is no conflict with what its copy has sent of the same save")
   func editedOn() async throws {
     try await original.sync()

@@ -1,7 +1,9 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSync
 import DriftlessTesting
 import Foundation
+import Synchronization
 import Testing
 
 /// What one version of a model does not have any more, and a later one has again.
@@ -80,6 +82,32 @@ struct DroppedAndBackTests {
     }
   }
 
+  @Test("What was edited of a property that is back is sent once it has met what the zone has")
+  func unread() async throws {
+    var fleet = try await Fleet(2, model(Self.all))
+    let id = try fleet[0].insert("Item", ["name": .string("one"), "note": .string("first")])
+    try await fleet.sync(0, 1)
+    try await fleet.migrate(1, to: model(["name"], version: 1))
+    try await fleet.sync(1)
+    try fleet[0].set(id, ["note": .string("of who had it")])
+    try await fleet.sync(0, 1)
+    let way = ZoneWithoutBeginning(fleet.world.zone)
+    try await fleet.migrate(1, to: model(Self.all, version: 2), by: way)
+    try fleet[1].set(
+      id, ["name": .string("renamed"), "note": .string("of who has it again")])
+    try await fleet.sync(1, 0)
+    try fleet.expect(.string("renamed"), "name", of: id)
+    #expect(try fleet[0].value(id, "note") == .string("of who had it"))
+    #expect(try fleet[1].status.pending.objects == 1)
+    way.open()
+    await fleet[1].restart()
+    try await fleet.sync(1, 0)
+    try await fleet.world.settle()
+    try fleet.expect(.string("of who has it again"), "note", of: id)
+    let entries = try fleet.world.replicas.flatMap { try $0.conflicts }
+    #expect(entries.contains { $0.property == "note" && $0.remote == "\"of who had it\"" })
+  }
+
   @Test("An entity's objects are as the zone has them", arguments: [false, true])
   func entity(isTold: Bool) async throws {
     var fleet = try await Fleet(2, model(Self.all))
@@ -104,5 +132,22 @@ struct DroppedAndBackTests {
       #expect(try replica.elements(item, "tags") == [tags[0], tags[1]], "\(replica.name)")
       #expect(try !replica.exists(tags[2]), "\(replica.name)")
     }
+  }
+}
+
+/// A way on which the log's beginning does not come, so that nobody can read all of it.
+private final class ZoneWithoutBeginning: ForwardingTransport {
+  let next: any SyncTransport
+  private let isOpen = Mutex(false)
+
+  init(_ zone: any SyncTransport) { next = zone }
+
+  func open() { isOpen.withLock { $0 = true } }
+
+  func pull(_ request: PullRequest) async throws -> PullPage {
+    guard request.cursor.sequence > 0 || isOpen.withLock({ $0 }) else {
+      throw ProtocolError(.busy, "Nobody is there", suggestion: "Try again.")
+    }
+    return try await next.pull(request)
   }
 }

@@ -1,9 +1,10 @@
 import Driftless
 import DriftlessProtocol
-import DriftlessSync
 import DriftlessTesting
 import Foundation
 import Testing
+
+@testable import DriftlessSync
 
 /// Values that a store has of before, and that the narrower model to which it was migrated refuses.
 struct MigratedValueTests {
@@ -60,6 +61,40 @@ struct MigratedValueTests {
     try await wide.sync()
     #expect(try wide.value(unsent, "size") == .integer(-6))
     #expect(try SyncEngine.parked(of: wide.store).isEmpty)
+  }
+
+  @Test("While an edit that the model refuses cannot be sent, a sync looks at no other object")
+  func heldBack() async throws {
+    let world = try await World(0)
+    let way = PickyTransport(world.zone)
+    func replica(least: Int64?, file: URL? = nil) async throws -> TestReplica {
+      try await TestReplica(
+        "r", zone: world.zone, clock: world.clock, model: model(least: least), transport: way,
+        file: file)
+    }
+    let old = try await replica(least: nil)
+    for number in 1...40 { try old.insert("Thing", ["size": .integer(Int64(-number))]) }
+    try await old.sync()
+    let held = try old.insert("Thing", ["size": .integer(-50), "name": .string("refused")])
+    await old.engine.close()
+    way.set(PickyTransport.Rule(word: "refused"))
+    let now = try await replica(least: 0, file: old.store.url)
+    #expect(try await now.engine.parkRefused() == 41)
+    #expect(try SyncEngine.parked(of: now.store).count == 40)
+    try await now.sync()
+    #expect(try now.status.quarantined == 1)
+    #expect(try await now.engine.parkRefused() == 0)
+    #expect(try SyncEngine.check(now.store).findings == [])
+    #expect(try now.value(held, "size") == .integer(-50), "the edit says what it says")
+    await now.restart()
+    #expect(try await now.engine.parkRefused() == 0)
+    way.set(PickyTransport.Rule())
+    try SyncEngine.retryQuarantined(of: now.store)
+    try await now.sync()
+    try await now.sync()
+    #expect(try now.value(held, "size") == .integer(7))
+    #expect(try SyncEngine.parked(of: now.store).contains { $0.object == held })
+    #expect(try await now.engine.parkRefused() == 0)
   }
 
   static let widenings: [(AttributeType, PropertyValue, AttributeType, PropertyValue)] = [

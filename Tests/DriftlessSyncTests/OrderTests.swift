@@ -183,6 +183,40 @@ struct OrderTests {
     #expect(try old.reference(rows[1], "shelf") == world[0].reference(rows[1], "shelf"))
   }
 
+  @Test("What comes without a place has one order on all replicas, by the objects' identities")
+  func unplaced() async throws {
+    var world = try await World(2)
+    let shelf = try world[0].insert("Shelf", ["name": .string("s")])
+    // Each makes some: the keys of the others' follow those of its own.
+    var rows: [UUID] = []
+    for number in 0..<8 {
+      rows.append(try world[number % 2].insert("Row", ["name": .string("\(number)")]))
+    }
+    try await world.syncAll()
+    let old = try await TestReplica(
+      "old", zone: world.zone, clock: world.clock, model: shopModel(withOrder: false))
+    try await old.sync()
+    let key = try #require(try old.store.read { try $0.key(of: shelf) })
+    for row in rows { try old.set(row, ["shelf": .reference(key)]) }
+    try await old.sync()
+    let folded = try FoldedZone(world.zone)
+    try folded.fold()
+    world.replicas.append(
+      try await TestReplica(
+        "by the snapshot", zone: world.zone, clock: world.clock, transport: folded))
+    try await world.settle()
+    let order = rows.sorted { $0.uuidString < $1.uuidString }
+    for replica in world.replicas {
+      #expect(try replica.rows(of: shelf) == order, "\(replica.name)")
+      #expect(try replica.prefetchedRows(of: shelf) == order, "\(replica.name)")
+    }
+    // What somebody moves stands, and so do those that it was moved in view of.
+    let moved = [order[7]] + order[..<7]
+    try world[1].arrange(shelf, moved)
+    try await world.settle()
+    for replica in world.replicas { #expect(try replica.rows(of: shelf) == moved) }
+  }
+
   @Test("A gap that is used up gets new places, and the order stays")
   func narrow() async throws {
     let (world, shelf, rows) = try await world(rows: 2)
@@ -223,6 +257,16 @@ extension TestReplica {
       let all = try rows.map { try #require(try context.object(withIdentity: $0)) }
       try object.setValue(all, forKey: "rows")
     }
+  }
+
+  /// The rows of a shelf as objects that were fetched with it.
+  func prefetchedRows(of shelf: UUID) throws -> [UUID] {
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    var request = FetchRequest<ManagedObject>(entityName: "Shelf")
+    request.relationshipKeyPathsForPrefetching = ["rows"]
+    let object = try #require(try context.fetch(request).first { try $0.identity == shelf })
+    let rows = try #require(try object.value(forKey: "rows") as? [ManagedObject])
+    return try rows.map { try $0.identity }
   }
 
   /// The rows of a shelf, in order.

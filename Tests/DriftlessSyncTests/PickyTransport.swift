@@ -12,6 +12,8 @@ final class PickyTransport: ForwardingTransport {
     var word: String?
     /// Whether it says that what it refuses is stale, which no pull mends.
     var saysStale = false
+    /// Whether it says that the zone is full, whatever comes.
+    var saysFull = false
     /// How often it refuses before it is not to be reached.
     var refusalsMax = Int.max
   }
@@ -36,7 +38,7 @@ final class PickyTransport: ForwardingTransport {
     if frame.count > rule.bytesMax {
       counts.withLock { $0.refusals += 1 }
       throw ProtocolError(
-        rule.saysStale ? .stale : .tooLarge,
+        rule.saysFull ? .zoneFull : rule.saysStale ? .stale : .tooLarge,
         "\(frame.count) bytes, \(rule.bytesMax) are allowed (bodyBytesMax)",
         suggestion: "Send less.")
     }

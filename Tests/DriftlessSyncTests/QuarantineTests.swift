@@ -40,6 +40,21 @@ struct QuarantineTests {
     return try #require(try SyncEngine.quarantine(of: replica.store).first)
   }
 
+  @Test("A zone that is full sets nothing aside: all goes once there is room")
+  func fullZone() async throws {
+    let (world, picky, replica) = try await world(.init(bytesMax: 0, saysFull: true))
+    for number in 0..<20 { try replica.insert("Item", ["title": .string("item \(number)")]) }
+    for _ in 0..<2 {
+      let error = await #expect(throws: ProtocolError.self) { try await replica.sync() }
+      #expect(error?.code == .zoneFull)
+      #expect(try replica.status.quarantined == 0 && replica.status.pending.objects == 20)
+    }
+    picky.set(.init())
+    try await replica.sync()
+    try await world[0].sync()
+    #expect(try world[0].identities(of: "Item").count == 20)
+  }
+
   @Test("An object that is too large waits with its size and reason, and the rest goes on")
   func tooLarge() async throws {
     let (world, picky, replica) = try await world(.init(bytesMax: 4000))

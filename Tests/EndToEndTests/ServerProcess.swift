@@ -9,6 +9,8 @@ final class ServerProcess {
   var limits: URL?
   /// Further options of `serve`: from the next start on.
   var options: [String] = []
+  /// Where it logs, if somebody reads that: from the next start on.
+  var logFile: URL?
   private(set) var address = "http://127.0.0.1:0"
   private var process: Process?
 
@@ -77,7 +79,7 @@ final class ServerProcess {
     }
     let pipe = Pipe()
     process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
+    process.standardError = try logHandle()
     process.standardInput = FileHandle.nullDevice
     try process.run()
     self.process = process
@@ -91,6 +93,20 @@ final class ServerProcess {
     }
     return false
   }
+
+  private func logHandle() throws -> FileHandle {
+    guard let logFile else { return FileHandle.nullDevice }
+    if !FileManager.default.fileExists(atPath: logFile.path) { try Data().write(to: logFile) }
+    let handle = try FileHandle(forWritingTo: logFile)
+    try handle.seekToEnd()
+    return handle
+  }
+
+  /// What it has logged to `logFile`.
+  var log: String { logFile.flatMap { try? String(contentsOf: $0, encoding: .utf8) } ?? "" }
+
+  /// SIGHUP.
+  func reload() { Foundation.kill(pid, SIGHUP) }
 
   var isRunning: Bool { process?.isRunning ?? false }
   var pid: Int32 { process?.processIdentifier ?? 0 }

@@ -13,7 +13,7 @@ extension Simulation {
       while scenario.hasMigrations, host.version < newest { try await upgrade(host) }
       // A zone that could not be read anew is tried again after minutes, or by another program.
       if scenario.hasMigrations { await host.restart() }
-      try await enroll(host)
+      try await enrollAnyhow(host)
       if !host.hasKey { await host.setKey(true) }
       host.network.isCut = false
       host.network.isDeaf = false
@@ -49,6 +49,19 @@ extension Simulation {
       if try isQuiet() { break }
     }
     try await check()
+  }
+
+  /// A copy of a store may come to a zone that began anew since, and whose log was purged: it cannot offer what it holds, nor
+  /// take the snapshot for it. An operator settles that as for a store that syncs.
+  private func enrollAnyhow(_ host: Host) async throws {
+    do {
+      try await enroll(host)
+    } catch let error as SyncError where error.code == .logPurged && scenario.hasPurges {
+      tell("\(host.name) cannot be enrolled: \(brief(error))")
+      renewals += 1
+      try renewZone()
+      try await enroll(host)
+    }
   }
 
   /// Rounds: a conflict needs two, what a rule makes of it one more.

@@ -19,7 +19,8 @@ struct EnrollCommand: ControlCommand {
       goes on when the same command is said again. Enrolling again with the same zone replaces the token and the server's address, and the \
       zone's name where it was renamed.
       A server with a private authority needs --ca once: every later command and syncd take the \
-      certificates that are kept beside the store then.
+      certificates that are kept beside the store then. So it is with --client-certificate, for a server that \
+      lets in who shows a certificate of its own.
       A store whose model has rules of its application (custom:NAME) is synced by that application, \
       and enrolled by it: this program has none of them. With --without-rules it syncs the store \
       all the same, and where it meets a conflict the later edit stands; enrolling again with --with-rules leaves the \
@@ -61,6 +62,17 @@ struct EnrollCommand: ControlCommand {
   @Option(
     name: .long,
     help: """
+      The certificate (PEM) by which this host shows itself to a server that asks for one, with its key if \
+      --client-key names no other file. The word none shows none from then on.
+      """, completion: .file())
+  var clientCertificate: String?
+  @Option(
+    name: .long, help: "The private key (PEM) of --client-certificate, where it lies apart.",
+    completion: .file())
+  var clientKey: String?
+  @Option(
+    name: .long,
+    help: """
       A name by which people know this replica, in the server's lists and in status; by default, or given as an \
       empty text, the host's.
       """)
@@ -99,6 +111,9 @@ struct EnrollCommand: ControlCommand {
     guard !withRules || !withoutRules else {
       throw ValidationError("Give one of --with-rules and --without-rules.")
     }
+    guard clientKey == nil || clientCertificate != nil else {
+      throw ValidationError("--client-key goes with --client-certificate.")
+    }
     guard [tokenFile, code, codeFile].compactMap(\.self).count > 1 else { return }
     throw ValidationError("Give one of --token-file, --code and --code-file.")
   }
@@ -122,6 +137,7 @@ struct EnrollCommand: ControlCommand {
     // Who takes the leave back needs none of the rules for it.
     if !withoutRules, !withRules { try StoreAccess.requireRules(of: store, at: target.url) }
     let authorities = try trusted()
+    let client = try shown()
     // The token of one server is no other's.
     let home = try? SyncEngine.home(of: store)
     let isSame = home.map { $0.server.isSameServer(as: address) } ?? false
@@ -138,6 +154,8 @@ struct EnrollCommand: ControlCommand {
     options.replicaName =
       try name.map { ReplicaName($0) } ?? SyncEngine.name(of: store) ?? ReplicaName.ofHost
     if let file = authorities.file { options.certificateAuthorityFile = file.path }
+    options.clientCertificateFile = client.file?.path
+    options.clientKeyFile = client.key?.path
     let transport = try CurlTransport(
       server: address, zone: zone, token: token, options: options)
     let info = try await WaitNotice(output: output).during({ transport.awaited }) {
@@ -148,6 +166,7 @@ struct EnrollCommand: ControlCommand {
     try SyncEngine.checkZone(of: store, named: zone, info)
     if home == nil { try noteUnprepared(store) }
     try authorities.keep(target.url)
+    try client.keep(target.url)
     try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
     try SyncEngine.enroll(
       store: store, server: address, zone: zone, info: info, answered: answered,
@@ -208,6 +227,22 @@ struct EnrollCommand: ControlCommand {
       "\(server) is the address of a zone, and not the server's.",
       suggestion: "give scheme, host and port alone, and the zone's name apart: "
         + "--server \("\(host)\(before)".shellWord) --zone \(zone.shellWord)")
+  }
+
+  /// By what this host shows itself with the first request, and how that is kept.
+  private func shown() throws -> (file: URL?, key: URL?, keep: (URL) throws -> Void) {
+    guard let clientCertificate else {
+      let kept = ClientCertificateFile.kept(forStore: target.url)
+      if let kept { _ = try ClientCertificateFile.read(kept) }
+      return (kept, nil, { _ in })
+    }
+    guard clientCertificate != ClientCertificateFile.noneWord else {
+      return (nil, nil, { try ClientCertificateFile.remove(forStore: $0) })
+    }
+    let file = URL(fileURLWithPath: clientCertificate)
+    let key = clientKey.map { URL(fileURLWithPath: $0) }
+    let text = try ClientCertificateFile.read(file, key: key)
+    return (file, key, { try ClientCertificateFile.write(text, forStore: $0) })
   }
 
   /// What is trusted for the first request, and how that is kept.

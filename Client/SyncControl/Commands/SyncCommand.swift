@@ -58,9 +58,15 @@ struct SyncCommand: ControlCommand {
 
   private func giveUp() async throws {
     let store = try target.open()
-    let pending = try SyncEngine.status(of: store).pending
+    let status = try SyncEngine.status(of: store)
+    let pending = status.pending
     let objects = pending.objects
     store.close()
+    if pending.isEmpty, status.quarantined == 0, status.parked == 0, status.lastError == nil {
+      throw Failure(
+        .failed, code: "nothing-unsent", "Nothing waits to be sent, and nothing was changed",
+        suggestion: "syncctl status --store \(target.url.path.shellWord) says how the store is")
+    }
     guard yes else {
       throw Failure(
         .failed, code: "not-confirmed",

@@ -9,8 +9,8 @@ struct UnenrollCommand: ControlCommand {
     discussion: """
       The store keeps its objects, its history and its journal, and may be enrolled again, with this \
       zone or another: it offers all that it holds then. The zone keeps what it has, and alone what \
-      the store had set aside of whole entries (syncctl parked). The token and the authorities \
-      beside the store go. Stop what syncs the store first; the server's operator revokes the token.
+      the store had set aside of whole entries (syncctl parked). The token, the authorities and the certificate of \
+      this host beside the store go. Stop what syncs the store first; the server's operator revokes the token.
 
       Example: syncctl unenroll --store shop.sqlite
       """)
@@ -27,6 +27,7 @@ struct UnenrollCommand: ControlCommand {
     try TokenFile.remove(forStore: target.url)
     EnrolmentFile.remove(forStore: target.url)
     try AuthorityFile.remove(forStore: target.url)
+    try ClientCertificateFile.remove(forStore: target.url)
     try output.put(
       Report(store: target.url.path, zone: zone),
       line: "\(target.store) is not a replica of zone \(zone ?? "unknown") any more")

@@ -20,7 +20,9 @@ extension DoctorCheck {
   static func sideFiles(of store: URL) -> [DoctorCheck] {
     let paths =
       StoreSideFile.suffixes.map { store.path + $0 }
-      + [TokenFile.url, AuthorityFile.url, DaemonMark.url].map { $0(store).path }
+      + [TokenFile.url, AuthorityFile.url, ClientCertificateFile.url, DaemonMark.url].map {
+        $0(store).path
+      }
     return paths.compactMap { path in
       StoreSideFile.failure(at: path)
         ?? StoreSideFile.rightsFailure(at: path, beside: store.path)

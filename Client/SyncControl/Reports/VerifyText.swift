@@ -39,7 +39,8 @@ struct VerifyText: Encodable {
     let counted = "\(report.differenceCount) difference\(report.differenceCount == 1 ? "" : "s")"
     let cost = "\(report.bytes) bytes in \(report.requests) requests"
     return switch verdict {
-    case .equal: "equal: \(what); \(cost)"
+    case .equal:
+      leftOut.isEmpty ? "equal: \(what); \(cost)" : "equal as far as compared: \(what); \(cost)"
     case .repaired: "repaired: \(counted); \(what); \(cost)"
     case .different:
       "different: \(counted), \(report.repairedCount) repaired; \(what); \(cost)"
@@ -90,7 +91,8 @@ struct VerifyText: Encodable {
     }
     if !report.leftOut.properties.isEmpty {
       lines.append(
-        "not compared, since the model here does not have them by this name: "
+        "not compared, since the model here does not have them by this name, or the zone's log has "
+          + "them under another name as well (after a renaming): "
           + report.leftOut.properties.joined(separator: ", "))
     }
     if !report.leftOut.encrypted.isEmpty {

@@ -108,7 +108,7 @@ extension Failure {
   private init(protocol error: ProtocolError) {
     let status: ExitStatus =
       switch error.code {
-      case .unauthorized, .forbidden, .codeUsed: .notAllowed
+      case .unauthorized, .forbidden, .tokenBound, .codeUsed: .notAllowed
       case .busy, .stale, .diskFull, .clockAhead, .damaged: .tryAgain
       case .malformed, .unsupported, .tooLarge: .badData
       default: .failed

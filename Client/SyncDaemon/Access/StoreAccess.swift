@@ -158,6 +158,8 @@ package enum StoreAccess {
     private let token: String
     private let authorities: URL?
     private let certificates: String?
+    private let client: URL?
+    private let clientCertificate: String?
     private let name: ReplicaName?
     /// What encrypted properties are sealed with; nil for a store without.
     package let keys: KeyRing?
@@ -165,10 +167,11 @@ package enum StoreAccess {
     /// - Parameters:
     ///   - tokenFile: Nil for the token beside the store.
     ///   - authorityFile: Nil for the authorities beside the store, or those of the system.
+    ///   - clientFile: Nil for the certificate of this host beside the store, where there is one.
     ///   - keys: Nil for the key file beside the store, where there is one.
     package init(
       of store: PersistentStore, at url: URL, tokenFile: URL? = nil, authorityFile: URL? = nil,
-      keys: KeySource? = nil
+      clientFile: URL? = nil, keys: KeySource? = nil
     ) throws {
       guard let home = try SyncEngine.home(of: store) else {
         throw Failure(
@@ -183,6 +186,8 @@ package enum StoreAccess {
       authorities = authorityFile ?? AuthorityFile.kept(forStore: url)
       // Looked at here: libcurl would wait for a pipe, and takes what is whole of a file that was cut.
       certificates = try authorities.map { try AuthorityFile.read($0) }
+      client = clientFile ?? ClientCertificateFile.kept(forStore: url)
+      clientCertificate = try client.map { try ClientCertificateFile.read($0) }
       // A key that is meant to be there and cannot be read is told, before anything goes on without it.
       self.keys = try (keys ?? KeySource.of(store: url))?.read()
     }
@@ -200,6 +205,7 @@ package enum StoreAccess {
       options.allowsPlaintext = true
       options.replicaName = name
       if let authorities { options.certificateAuthorityFile = authorities.path }
+      options.clientCertificateFile = client?.path
       return try CurlTransport(server: server, zone: zone, token: token, options: options)
     }
   }

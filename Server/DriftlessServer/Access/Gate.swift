@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import Hummingbird
 
@@ -26,6 +27,9 @@ struct Gate: Sendable {
   struct Admission: Sendable {
     let zone: ZoneRecord
     let token: TokenRecord
+
+    /// For whom what the request takes of memory is held.
+    var holder: MemoryBudget.Holder { .init(zone: zone.name, token: token.id) }
   }
 
   /// The zone of its path that a request may use; its connection is one of who has a token from then on.
@@ -37,7 +41,7 @@ struct Gate: Sendable {
     let admitted = try await admit(
       request.headers, from: context.address, zone: context.parameters.get("zone"), verb: verb)
     connections.admit(context.channel)
-    context.notes.note(.init(zone: admitted.zone.name, token: admitted.token.id))
+    context.notes.note(admitted.holder)
     return admitted
   }
 
@@ -62,6 +66,17 @@ struct Gate: Sendable {
       throw ServerError.tooOften("this token", retryAfterSeconds: seconds)
     }
     return try await admission(token, zone: name, verb: verb)
+  }
+
+  /// Has a token that is to be bound be the one of the replica that uses it first.
+  ///
+  /// - Throws: `ServerError` (`.tokenBound`) where it is another one's.
+  func check(_ replica: UUID, mayUse token: TokenRecord) async throws {
+    var binding = token.binding
+    if binding == .first { binding = try await storage.bind(token, to: replica) }
+    if let bound = binding.replica, bound != replica {
+      throw ServerError.tokenBound(token.id, to: bound, not: replica)
+    }
   }
 
   /// Looks again at a request that was let in and has waited: an operator may have changed zones and tokens meanwhile.

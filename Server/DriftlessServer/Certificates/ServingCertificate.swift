@@ -12,12 +12,16 @@ struct ServingCertificate: Sendable {
   let fingerprint: String
   let file: URL
   let ends: Date
+  /// The authorities whose certificates clients have to show, as their file has them; nil where they need none.
+  let clientAuthorities: [NIOSSLCertificate]?
 
   /// Nil when no TLS is asked for.
   ///
   /// - Throws: `ServerError` (`.refusedStart`) for files that are no certificate with its key.
   init?(_ options: ServeOptions) throws {
     guard let file = options.tlsCertificate, let key = options.tlsKey else { return nil }
+    let clientAuthorities = try options.tlsClientCA.map { try Self.authorities($0) }
+    self.clientAuthorities = clientAuthorities
     do {
       let chain = try NIOSSLCertificate.fromPEMFile(file.path)
       var configuration = TLSConfiguration.makeServerConfiguration(
@@ -25,6 +29,11 @@ struct ServingCertificate: Sendable {
         privateKey: .privateKey(try NIOSSLPrivateKey(file: key.path, format: .pem)))
       configuration.minimumTLSVersion = .tlsv12
       configuration.cipherSuiteValues = Self.suites
+      if let clientAuthorities {
+        configuration.trustRoots = .certificates(clientAuthorities)
+        // A client has no name that could be looked at: what it may is a matter of its token.
+        configuration.certificateVerification = .noHostnameVerification
+      }
       // Who is hung up on and does not answer keeps its place no longer.
       configuration.shutdownTimeout = .seconds(1)
       // A key that is another certificate's is found here, and not with the first client.
@@ -39,6 +48,24 @@ struct ServingCertificate: Sendable {
         .refusedStart, "cannot use the TLS certificate \(file.path): \(error)",
         suggestion: "Give a PEM file with the chain and a PEM file with its private key.")
     }
+  }
+
+  /// The certificates of a file of authorities.
+  ///
+  /// - Throws: `ServerError` (`.refusedStart`).
+  private static func authorities(_ file: URL) throws -> [NIOSSLCertificate] {
+    func refusal(_ reason: String) -> ServerError {
+      ServerError(
+        .refusedStart, "cannot use the clients' authorities \(file.path): \(reason)",
+        suggestion: "Name a PEM file with the certificates of authorities, as authority.pem of "
+          + "the folder that driftless-server certificate create writes.")
+    }
+    let found: [NIOSSLCertificate]
+    do { found = try NIOSSLCertificate.fromPEMFile(file.path) } catch {
+      throw refusal("\(error)")
+    }
+    guard !found.isEmpty else { throw refusal("it has no certificate") }
+    return found
   }
 
   /// Of TLS 1.2 what keeps the past secret and says that nothing was changed; 1.3 has no other ones.

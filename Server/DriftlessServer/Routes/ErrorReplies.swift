@@ -32,9 +32,14 @@ struct ErrorReplies: RouterMiddleware {
     var closesConnection = false
     var charge: MemoryBudget.Charge?
     do {
+      context.notes.note(answers)
       response = try await next(request, context)
-      charge = try reserve(response, context)
+      let size = response.body.contentLength ?? 0
+      try context.notes.reserve(answer: size)
+      charge = context.notes.takeCharge()
+      charge?.shrink(to: size)
     } catch {
+      context.notes.takeCharge()?.shrink(to: 0)
       let error = Self.serverError(error, path: String(request.uri.path.prefix(200)))
       code = error.code
       closesConnection = error.closesConnection
@@ -71,18 +76,6 @@ struct ErrorReplies: RouterMiddleware {
     return response
   }
 
-  /// What a large answer takes of memory until it is sent: its client may not read it.
-  ///
-  /// - Throws: `ServerError` (`.busy`).
-  private func reserve(
-    _ response: Response, _ context: ServerContext
-  ) throws -> MemoryBudget.Charge? {
-    guard let holder = context.notes.holder, let size = response.body.contentLength,
-      size > Response.pieceBytes
-    else { return nil }
-    return try answers.reserve(size, for: holder)
-  }
-
   static func serverError(_ error: any Error, path: String) -> ServerError {
     switch error {
     case let error as ServerError: return error
@@ -115,7 +108,7 @@ struct ErrorReplies: RouterMiddleware {
 }
 
 extension Response {
-  fileprivate static let pieceBytes = 256 << 10
+  private static let pieceBytes = 256 << 10
 
   /// Sends the body in pieces, each when the one before it has gone: so long it is held. A client that takes no piece in time is
   /// hung up on.

@@ -40,8 +40,18 @@ package final class MemoryBudget: Sendable {
   ///
   /// - Throws: `ServerError` (`.busy`).
   package func reserve(_ bytes: Int, for holder: Holder) throws -> Charge {
+    let charge = Charge(self, holder)
+    try charge.grow(by: bytes)
+    return charge
+  }
+
+  /// A charge that holds nothing yet.
+  package func charge(for holder: Holder) -> Charge { Charge(self, holder) }
+
+  /// - Returns: whether there is room for so many bytes more, which are held then.
+  private func take(_ bytes: Int, for holder: Holder) -> Bool {
     let most = most()
-    let isRoom = state.withLock { state in
+    return state.withLock { state in
       func fits(_ held: Int, _ bound: Int) -> Bool { held == 0 || held + bytes <= bound }
       guard fits(state.all, most), fits(state.ofZone[holder.zone] ?? 0, most / 2),
         fits(state.ofToken[holder.token] ?? 0, most / 8 * 3)
@@ -49,23 +59,34 @@ package final class MemoryBudget: Sendable {
       state.add(bytes, holder)
       return true
     }
-    guard isRoom else { throw ServerError.busy("too many \(what) are in memory at one time") }
-    return Charge(bytes, self, holder)
   }
 
   /// What is held; it goes with its last reference, if not before.
   package final class Charge: Sendable {
-    private let bytes: Mutex<Int>
+    private let bytes = Mutex(0)
     private let budget: MemoryBudget
     private let holder: Holder
 
-    fileprivate init(_ bytes: Int, _ budget: MemoryBudget, _ holder: Holder) {
-      self.bytes = Mutex(bytes)
+    fileprivate init(_ budget: MemoryBudget, _ holder: Holder) {
       self.budget = budget
       self.holder = holder
     }
 
     deinit { shrink(to: 0) }
+
+    /// Bytes that it holds.
+    package var held: Int { bytes.withLock { $0 } }
+
+    /// Holds so many bytes more, by the same rules as what is held by others.
+    ///
+    /// - Throws: `ServerError` (`.busy`); it holds what it held then.
+    package func grow(by count: Int) throws {
+      guard count > 0 else { return }
+      guard budget.take(count, for: holder) else {
+        throw ServerError.busy("too many \(budget.what) are in memory at one time")
+      }
+      bytes.withLock { $0 += count }
+    }
 
     /// Holds no more than so many bytes from now on.
     package func shrink(to count: Int) {

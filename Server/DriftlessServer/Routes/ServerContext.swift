@@ -35,13 +35,41 @@ final class RequestNotes: Sendable {
   private let fields = Mutex(Logger.Metadata())
   private let waits = Mutex(Duration.zero)
   private let admitted = Mutex<MemoryBudget.Holder?>(nil)
+  private let answers = Mutex<MemoryBudget?>(nil)
+  private let charge = Mutex<MemoryBudget.Charge?>(nil)
 
   func note(_ name: String, _ value: String) { fields.withLock { $0[name] = "\(value)" } }
 
   func note(_ holder: MemoryBudget.Holder) { admitted.withLock { $0 = holder } }
 
-  /// For whom the answer is; nil where nobody showed a token.
-  var holder: MemoryBudget.Holder? { admitted.withLock { $0 } }
+  /// What the answer's bytes count against.
+  func note(_ answers: MemoryBudget) { self.answers.withLock { $0 = answers } }
+
+  /// An answer of no more bytes is not counted.
+  static let smallAnswerBytes = 256 << 10
+
+  /// Counts an answer of so many bytes as in memory: before it is read, where that can be told, and until it is sent, since its
+  /// client may not read it. Nothing is counted of who showed no token.
+  ///
+  /// - Throws: `ServerError` (`.busy`).
+  func reserve(answer bytes: Int) throws {
+    guard bytes > Self.smallAnswerBytes, let holder = admitted.withLock({ $0 }),
+      let answers = answers.withLock({ $0 })
+    else { return }
+    try charge.withLock { charge in
+      let known = charge ?? answers.charge(for: holder)
+      charge = known
+      try known.grow(by: bytes - known.held)
+    }
+  }
+
+  /// What the answer holds in memory, to be let go by who takes it; nil where it is not counted.
+  func takeCharge() -> MemoryBudget.Charge? {
+    charge.withLock { charge in
+      defer { charge = nil }
+      return charge
+    }
+  }
 
   var metadata: Logger.Metadata { fields.withLock { $0 } }
 

@@ -26,6 +26,7 @@ struct SnapshotRoutes: Sendable {
       let query = RequestQuery(request)
       let first = try query.count("first")
       let count = min(try query.count("count"), limits.pageBytesMax)
+      try context.notes.reserve(answer: count)
       guard
         let piece = try await storage.segment(
           context.parameters.get("name") ?? "", of: zone, first: first, count: count)

@@ -42,6 +42,7 @@ struct ValueRoutes: Sendable {
     try query.checkGeneration(of: admitted.zone)
     guard let replica = try query.uuid("replica") else { throw RequestQuery.malformed("replica") }
     context.notes.note("replica", replica.wireText)
+    try await gate.check(replica, mayUse: admitted.token)
     let first = try query.count("first")
     guard let length = try query.number("length"),
       let value = LargeValue(digest: try digest(context), length: length)
@@ -62,9 +63,10 @@ struct ValueRoutes: Sendable {
     let zone = try await gate.admit(request, context, .read).zone
     let query = RequestQuery(request)
     try query.checkGeneration(of: zone)
+    let count = min(try query.count("count"), LargeValue.pieceBytesMax)
+    try context.notes.reserve(answer: count)
     let piece = try await storage.value(
-      try digest(context), of: zone, first: try query.count("first"),
-      count: try query.count("count"))
+      try digest(context), of: zone, first: try query.count("first"), count: count)
     metrics.countSent(bytes: piece.count)
     return Response(
       status: .ok, headers: [.contentType: WirePath.valueType],

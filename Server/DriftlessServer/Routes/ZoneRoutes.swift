@@ -96,6 +96,7 @@ struct ZoneRoutes: Sendable {
     return try await bodies.withBody(of: request) { body in
       metrics.countReceived(bytes: body.count)
       let header = try PushReader(limits: limits.current).header(of: body)
+      try await gate.check(header.replica, mayUse: admitted.token)
       guard !header.isFollowedByParts else {
         return try await stage(body, header, admitted, request, context)
       }
@@ -108,7 +109,7 @@ struct ZoneRoutes: Sendable {
       await storage.noteSeen(
         push.replica, in: zone, generation: push.cursor.generation,
         at: own == cursor &+ 1 ? own : cursor, given: nil, token: admitted.token.id,
-        name: request.headers.replicaName)
+        name: request.headers.replicaName, address: context.address)
       context.logger.info(
         "appended",
         metadata: [
@@ -141,7 +142,8 @@ struct ZoneRoutes: Sendable {
     try await storage.stage(part, of: zone)
     await storage.noteSeen(
       part.replica, in: zone, generation: part.cursor.generation, at: part.cursor.sequence,
-      given: nil, token: admitted.token.id, name: request.headers.replicaName)
+      given: nil, token: admitted.token.id, name: request.headers.replicaName,
+      address: context.address)
     context.logger.info(
       "staged",
       metadata: [
@@ -161,17 +163,24 @@ struct ZoneRoutes: Sendable {
   private func read(
     _ frame: Data, _ admitted: Gate.Admission
   ) async throws -> (Push, MemoryBudget.Charge) {
+    let charge = memory.charge(for: admitted.holder)
+    return (try await read(frame, admitted, charge), charge)
+  }
+
+  /// Reads a frame, and has what the push holds in memory held by a charge beside what that holds already.
+  private func read(
+    _ frame: Data, _ admitted: Gate.Admission, _ charge: MemoryBudget.Charge
+  ) async throws -> Push {
     let reader = PushReader(limits: limits.current)
     let sizes = try reader.sizes(of: frame)
-    let charge = try memory.reserve(
-      sizes.index + sizes.values,
-      for: .init(zone: admitted.zone.name, token: admitted.token.id))
+    let held = charge.held
+    try charge.grow(by: sizes.index + sizes.values)
     let push =
       sizes.index + sizes.values <= Self.smallBytesMax
       ? try reader.read(frame)
       : try await turns.perform(for: admitted.zone.id) { try reader.read(frame) }
-    charge.shrink(to: sizes.index)
-    return (push, charge)
+    charge.shrink(to: held + sizes.index)
+    return push
   }
 
   private func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
@@ -194,18 +203,8 @@ struct ZoneRoutes: Sendable {
     let zone = admitted.zone
     return try await bodies.withBody(of: request) { body in
       metrics.countReceived(bytes: body.count)
-      var entries: [(entry: PullPage.Entry, push: Push)] = []
-      var charges: [MemoryBudget.Charge] = []
-      defer { for charge in charges { charge.shrink(to: 0) } }
-      for entry in try PullPage.entries(of: body) {
-        let (push, charge) = try await read(entry.frame, admitted)
-        entries.append((entry: entry, push: push))
-        charges.append(charge)
-      }
-      guard storage.keepsValues || entries.allSatisfy({ $0.push.contents.values.isEmpty }) else {
-        throw ServerError(ProtocolError.takesNoValues)
-      }
-      let place = try await storage.refill(entries, of: zone)
+      let entries = try PullPage.entries(of: body)
+      let place = try await take(entries, admitted)
       context.logger.notice(
         "refilled",
         metadata: [
@@ -214,6 +213,32 @@ struct ZoneRoutes: Sendable {
         ])
       return try Self.json(RefillReply(head: place.sequence, chain: place.chain))
     }
+  }
+
+  /// Brings entries into the log, as many at a time as the budget leaves room for: one of them alone always gets in where
+  /// nothing else runs. Those that are in the log stay where a later one is refused; sent again, they are known.
+  private func take(
+    _ entries: [PullPage.Entry], _ admitted: Gate.Admission
+  ) async throws -> LogMark {
+    let charge = memory.charge(for: admitted.holder)
+    defer { charge.shrink(to: 0) }
+    var read: [(entry: PullPage.Entry, push: Push)] = []
+    for entry in entries {
+      let push: Push
+      do {
+        push = try await self.read(entry.frame, admitted, charge)
+      } catch let error as ServerError where error.code == .busy && !read.isEmpty {
+        _ = try await storage.refill(read, of: admitted.zone)
+        read = []
+        charge.shrink(to: 0)
+        push = try await self.read(entry.frame, admitted, charge)
+      }
+      guard storage.keepsValues || push.contents.values.isEmpty else {
+        throw ServerError(ProtocolError.takesNoValues)
+      }
+      read.append((entry: entry, push: push))
+    }
+    return try await storage.refill(read, of: admitted.zone)
   }
 
   private func common(_ request: Request, _ context: ServerContext) async throws -> Response {
@@ -245,10 +270,15 @@ struct ZoneRoutes: Sendable {
     guard query.generation == zone.generation else {
       throw ServerError.generationChanged(zone: zone.name)
     }
-    if let replica = query.page.own?.replica { context.notes.note("replica", replica.wireText) }
-    var page = try await storage.page(of: zone, query.page)
+    if let replica = query.page.own?.replica {
+      context.notes.note("replica", replica.wireText)
+      try await gate.check(replica, mayUse: admitted.token)
+    }
+    var asked = query.page
+    asked.reserve = { [notes = context.notes] in try notes.reserve(answer: $0) }
+    var page = try await storage.page(of: zone, asked)
     // What is refused says nothing of how far it is.
-    await noteSeen(query, given: page, admitted, request)
+    await noteSeen(query, given: page, admitted, request, context)
     let deadline = ContinuousClock.now + .seconds(query.waitSeconds)
     var mayWait = query.waitSeconds > 0
     while page.entries.isEmpty, mayWait {
@@ -257,8 +287,8 @@ struct ZoneRoutes: Sendable {
       }
       // Zone and token may be others by now.
       try await gate.admitAgain(request.headers, zone: context.zone, verb: .read)
-      page = try await storage.page(of: zone, query.page)
-      if !page.entries.isEmpty { await noteSeen(query, given: page, admitted, request) }
+      page = try await storage.page(of: zone, asked)
+      if !page.entries.isEmpty { await noteSeen(query, given: page, admitted, request, context) }
     }
     let response = PullPage.response(
       page, generation: zone.generation, nowMilliseconds: await storage.time())
@@ -267,14 +297,15 @@ struct ZoneRoutes: Sendable {
   }
 
   private func noteSeen(
-    _ query: PullQuery, given page: LogPage, _ admitted: Gate.Admission, _ request: Request
+    _ query: PullQuery, given page: LogPage, _ admitted: Gate.Admission, _ request: Request,
+    _ context: ServerContext
   ) async {
     guard let replica = query.page.own?.replica else { return }
     let after = query.page.after.sequence
     await storage.noteSeen(
       replica, in: admitted.zone, generation: query.generation, at: after,
       given: page.entries.last?.sequence ?? after, token: admitted.token.id,
-      name: request.headers.replicaName)
+      name: request.headers.replicaName, address: context.address)
   }
 
   /// Waits until the log grows, an operator changes something, the time is over, the client hangs up, or the server stops.

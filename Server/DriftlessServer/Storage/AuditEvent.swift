@@ -13,6 +13,7 @@ package struct AuditEvent: Sendable, Hashable {
     case zoneDeleted = "zone-deleted"
     case zonePurged = "zone-purged"
     case tokenCreated = "token-created"
+    case tokenBound = "token-bound"
     case tokenRotated = "token-rotated"
     case tokenRevoked = "token-revoked"
     case codeCreated = "code-created"
@@ -54,8 +55,8 @@ package struct AuditEvent: Sendable, Hashable {
   }
 
   /// What a token is for, and what it is called.
-  static func detail(_ verbs: Verbs, _ label: String?) -> String {
-    ["\(verbs)", label].compactMap(\.self).joined(separator: " ")
+  static func detail(_ verbs: Verbs, _ label: String?, binds: Bool = false) -> String {
+    ["\(verbs)", binds ? "bound" : nil, label].compactMap(\.self).joined(separator: " ")
   }
 
   /// The user whose command this process is: `anna (sudo) on host`.

@@ -44,6 +44,15 @@ package protocol ZoneAdministration {
   /// - Throws: `ServerError` (`.noZone`).
   func deleteZone(_ name: String) throws
 
+  /// Sets bounds of one zone, or takes them away; a server goes by them with the next push.
+  ///
+  /// - Parameter changes: by name; nil takes a bound away.
+  /// - Returns: the zone's bounds from now on.
+  /// - Throws: `ServerError` (`.noZone`, `.badLimits`, and `.folderOnly` for what the storage has none of).
+  @discardableResult func changeLimits(
+    of name: String, _ changes: [String: Int?]
+  ) throws -> ZoneLimits
+
   /// - Throws: `ServerError` (`.noZone`).
   func inspectZone(_ name: String) throws -> ZoneReport
 
@@ -70,15 +79,17 @@ package protocol ZoneAdministration {
   /// - Parameters:
   ///   - label: what the operator calls it.
   ///   - expiresMilliseconds: when it ends, by the server's time; nil for never.
+  ///   - binds: whether the replica that uses it first is the only one that may.
   ///   - handOut: gives it to whoever asked, once it is one: what was handed out is a token. Where this throws, it is taken
   ///     back: one that nobody has could not be told from a lost one.
   /// - Throws: `ServerError` (`.noZone`, `.badName`), and what `handOut` throws.
   @discardableResult func createToken(
-    zone name: String, verbs: Verbs, label: String?, expiresMilliseconds: Int64?,
+    zone name: String, verbs: Verbs, label: String?, expiresMilliseconds: Int64?, binds: Bool,
     handOut: (AccessToken) throws -> Void
   ) throws -> AccessToken
 
-  /// Makes a token in the place of another: of the same zone, verbs and name.
+  /// Makes a token in the place of another: of the same zone, verbs and name. Where that is bound to a replica, the new one is
+  /// to be bound to who uses it first.
   ///
   /// - Parameters:
   ///   - grace: milliseconds for which the old one goes on being one, so that hosts can be given the new one; 0 revokes it.
@@ -149,6 +160,16 @@ package protocol ZoneAdministration {
 }
 
 extension ZoneAdministration {
+  /// Makes a token that any replica may use.
+  @discardableResult package func createToken(
+    zone name: String, verbs: Verbs, label: String?, expiresMilliseconds: Int64?,
+    handOut: (AccessToken) throws -> Void
+  ) throws -> AccessToken {
+    try createToken(
+      zone: name, verbs: verbs, label: label, expiresMilliseconds: expiresMilliseconds,
+      binds: false, handOut: handOut)
+  }
+
   package func clock() throws -> ClockReport {
     try clock(at: Administration.hostMilliseconds, limits: .init())
   }
@@ -228,6 +249,6 @@ extension ZoneRecord {
       id: id, name: name, zoneID: zoneID, generation: generation,
       parent: ZoneParent(generation: self.generation, sequence: head, chain: chain),
       intent: intent, replacements: Array(replacements), formatLevel: formatLevel,
-      newestMilliseconds: newestMilliseconds)
+      newestMilliseconds: newestMilliseconds, limits: limits)
   }
 }

@@ -18,6 +18,11 @@ package protocol ZoneStorage: Sendable {
   /// The token of that ID, revoked or not; nil when there is none.
   func token(id: String) async throws -> TokenRecord?
 
+  /// Binds a token to a replica, where it is to be bound and nobody has used it so far.
+  ///
+  /// - Returns: to whom it is bound now.
+  func bind(_ token: TokenRecord, to replica: UUID) async throws -> TokenBinding
+
   /// Makes the token for which a code stands, or finds that it did so before. One code makes one token, however many ask at
   /// one time.
   func use(_ use: CodeUse) async throws -> CodeUse.Outcome
@@ -30,9 +35,10 @@ package protocol ZoneStorage: Sendable {
   ///   - given: up to where a pull gave it entries after that; nil for a push.
   ///   - token: the ID of the token that it came with.
   ///   - name: the name that it told; nil for none.
+  ///   - address: where its connection comes from, as text; nil where that is not known.
   func noteSeen(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName?
+    token: String, name: ReplicaName?, address: String?
   ) async
 
   /// Puts lines into the record of who did what.
@@ -72,7 +78,7 @@ package protocol ZoneStorage: Sendable {
   /// - Throws: `ServerError`: `.notStaged`.
   func stagedFrame(of header: Data, in zone: ZoneRecord) async throws -> Data
 
-  /// Takes back entries that the log lost, as they are, all or none. Those that it has are skipped.
+  /// Takes back entries that the log lost, as they are, all of one call or none. Those that it has are skipped.
   ///
   /// - Parameter entries: each with its frame as read.
   /// - Throws: `ServerError` (`.diverged`) when the log does not go on with them.
@@ -181,6 +187,8 @@ package struct ZoneRecord: Sendable, Hashable {
   package let nextObject: UInt64
   /// The newest time of a transaction in the log. Milliseconds since 1970.
   package let newestMilliseconds: UInt64
+  /// Bounds of this zone alone.
+  package var limits = ZoneLimits()
 }
 
 /// A token without its secret.
@@ -196,6 +204,15 @@ package struct TokenRecord: Sendable {
   package let name: String?
   /// When it ends, by the server's time.
   package let expiresMilliseconds: Int64?
+  /// Which replicas may use it.
+  package let binding: TokenBinding
+
+  /// What the record of who did what says of its first use.
+  func bound(to replica: UUID, at milliseconds: Int64) -> AuditEvent {
+    AuditEvent(
+      .tokenBound, by: "replica \(replica.wireText)", zone: zoneName, subject: id, detail: name,
+      at: milliseconds)
+  }
 }
 
 /// What an append gave out, now or when the same push first arrived.
@@ -231,6 +248,8 @@ package struct PageRequest: Sendable {
   package var entriesMax: Int
   /// The asking replica: frames of its own, up to a sequence number, come back as headers only.
   package var own: (replica: UUID, through: UInt64)?
+  /// Called with the bytes that the page will have, before any of its entries is read; what it throws ends the reading.
+  package var reserve: (@Sendable (_ bytes: Int) throws -> Void)?
 
   package init(after: LogMark, mark: LogMark? = nil, bytesMax: Int, entriesMax: Int) {
     self.after = after
@@ -266,5 +285,15 @@ extension ZoneStorage {
   ) async {
     await noteSeen(
       replica, in: zone, generation: generation, at: place, given: given, token: token, name: nil)
+  }
+
+  /// As `noteSeen`, of a replica whose address is not known.
+  package func noteSeen(
+    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
+    token: String, name: ReplicaName?
+  ) async {
+    await noteSeen(
+      replica, in: zone, generation: generation, at: place, given: given, token: token, name: name,
+      address: nil)
   }
 }

@@ -48,6 +48,9 @@ protocol ZoneTables {
   /// The last entry of the zone's log whose change set may be gone; 0 where none was purged.
   func floor(of zone: ZoneRecord) throws -> UInt64
 
+  /// Bytes of the zone's entries that were not purged, counted a bounded piece further; at least so many there are.
+  func logBytes(of zone: ZoneRecord) throws -> Int
+
   /// Appends an entry at the zone's end, and moves that.
   func append(_ entry: NewEntry, to zone: ZoneRecord) throws
 
@@ -64,7 +67,7 @@ protocol ZoneTables {
   /// A small number for a property's name.
   ///
   /// - Parameter most: how many names the zone may have.
-  /// - Throws: `ServerError` (`.tooLarge`) where this would be one more.
+  /// - Throws: `ServerError` (`.zoneFull`) where this would be one more.
   func property(_ name: String, zone: Int64, most: Int) throws -> UInt64
 
   /// The row of an object; one that has none was not touched after its insert.

@@ -136,11 +136,9 @@ final class FollowedResults {
     }
     delegate.controller(controller, didChangeContentWith: snapshot)
     guard sectionNameKeyPath == nil else { return }
-    func ids(_ sections: [Section]) -> [NSManagedObjectID] {
-      sections.flatMap { $0.members.map(\.objectID) }
+    if let difference = changes.difference {
+      delegate.controller(controller, didChangeContentWith: difference)
     }
-    delegate.controller(
-      controller, didChangeContentWith: ids(new).difference(from: ids(old)).inferringMoves())
   }
 }
 
@@ -164,8 +162,9 @@ struct ResultChanges {
     changed: Set<ManagedObject>
   ) {
     let (before, after) = (old.map(\.name), new.map(\.name))
-    deletedSections = before.indices.filter { !after.contains(before[$0]) }.reversed()
-    insertedSections = after.indices.filter { !before.contains(after[$0]) }
+    let (former, present) = (Set(before), Set(after))
+    deletedSections = before.indices.filter { !present.contains(before[$0]) }.reversed()
+    insertedSections = after.indices.filter { !former.contains(after[$0]) }
     let (origins, places) = (Self.places(old), Self.places(new))
     for object in old.flatMap(\.members) where places[object] == nil {
       rows.append(Row(object: object, type: .delete, origin: origins[object], place: nil))
@@ -181,6 +180,26 @@ struct ResultChanges {
         rows.append(Row(object: object, type: .update, origin: origin, place: place))
       }
     }
+  }
+
+  /// What came, went and moved in one section, or in none.
+  var difference: CollectionDifference<NSManagedObjectID>? {
+    CollectionDifference(
+      rows.flatMap { row -> [CollectionDifference<NSManagedObjectID>.Change] in
+        let (id, origin, place) = (row.object.objectID, row.origin?.last, row.place?.last)
+        switch (row.type, origin, place) {
+        case (.delete, let origin?, _):
+          return [.remove(offset: origin, element: id, associatedWith: nil)]
+        case (.insert, _, let place?):
+          return [.insert(offset: place, element: id, associatedWith: nil)]
+        case (.move, let origin?, let place?):
+          return [
+            .remove(offset: origin, element: id, associatedWith: place),
+            .insert(offset: place, element: id, associatedWith: origin),
+          ]
+        default: return []
+        }
+      })
   }
 
   private static func places(
@@ -211,11 +230,9 @@ struct ResultChanges {
           moved.insert(object)
         }
       }
-      let known = Set(stayed)
-      let before = old.first { $0.name == section.name }?.members.filter(known.contains) ?? []
-      for change in stayed.difference(from: before).removals {
-        if case .remove(_, let object, _) = change { moved.insert(object) }
-      }
+      let before = stayed.map { origins[$0].map { Int64($0[0]) << 32 | Int64($0[1]) } }
+      let kept = Set(OrderPlaces.longestAscent(before))
+      moved.formUnion(stayed.indices.lazy.filter { !kept.contains($0) }.map { stayed[$0] })
     }
     return moved
   }

@@ -60,10 +60,14 @@ extension ManagedObjectContext {
   /// - Throws: ``ObjectError`` for an object of another context, one that was in one and is related to others there, or one
   ///   of an entity that the context's stores do not have as it is.
   ///
-  /// One that this context is to delete is not deleted any more; what its delete rules did to others stays.
+  /// One that this context is to delete is not deleted any more, and is again where it was in the relationships of others. What was
+  /// deleted along with it stays so.
   public func insert(_ object: ManagedObject) throws(ObjectError) {
     if object.isIn(self) {
-      if object.isDeleted { bringBack(object, identity: nil) }
+      if object.isDeleted {
+        object.returnToOtherEnds()
+        bringBack(object, identity: nil)
+      }
       return
     }
     try takeInLoose(object)
@@ -375,6 +379,7 @@ extension ManagedObjectContext {
         return false
       }
       if object.hasChanges { object.leaveOtherEnds() }
+      if object.isDeleted { object.returnToOtherEnds() }
       let kept = mergeChanges ? object.transientValues : [:]
       let members = object.heldMembers
       object.turnIntoFault()

@@ -48,7 +48,29 @@ extension ManagedObjectContext {
         }
       }
     }
+    addDerived(to: &part)
     return part
+  }
+
+  /// Adds the objects here whose derived values come from rows that changed: what the store works out by itself is in no history.
+  private func addDerived(to part: inout ContextChanges.Part) {
+    let roots = Set(
+      (part.inserted + part.updated + part.deleted).compactMap {
+        part.plan.shape(numbered: $0.entity).map { ObjectIdentifier($0.entity.rootEntity) }
+      })
+    guard !roots.isEmpty else { return }
+    var follows: [ObjectIdentifier: Bool] = [:]
+    for object in graph.keys.savedObjects
+    where object.shape.planIndex == part.plan.index && !object.lacksValues {
+      let shape = ObjectIdentifier(object.shape)
+      let isFollowing =
+        follows[shape]
+        ?? object.shape.entity.sourcesOfDerivedValues.contains {
+          roots.contains(ObjectIdentifier($0.rootEntity))
+        }
+      follows[shape] = isFollowing
+      if isFollowing { part.updated.append(object.objectKey) }
+    }
   }
 
   /// Every object of a store that is here may have changed.
@@ -92,6 +114,7 @@ extension ManagedObjectContext {
         }
       }
     }
+    for index in parts.indices { addDerived(to: &parts[index]) }
     merge(parts)
   }
 
@@ -106,8 +129,10 @@ extension ManagedObjectContext {
           ids.filter { $0.storeIdentifier == plan.objects.storeIdentifier && !$0.isTemporaryID }
             .map(\.key)
         }
-        return ContextChanges.Part(
+        var part = ContextChanges.Part(
           plan: plan, inserted: keys(inserted), updated: keys(updated), deleted: keys(deleted))
+        addDerived(to: &part)
+        return part
       })
   }
 
@@ -160,5 +185,17 @@ extension ManagedObjectContext {
       object.state.stayDeleted()
       deleted.append(object)
     }
+  }
+}
+
+extension EntityDescription {
+  /// The entities whose objects derived attributes of this one read.
+  fileprivate var sourcesOfDerivedValues: [EntityDescription] {
+    let formats = attributesByName.values.compactMap {
+      ($0 as? DerivedAttributeDescription)?.derivationExpressionFormat
+    }
+    return relationshipsByName.values.filter { relationship in
+      formats.contains { $0.contains("\(relationship.name).") }
+    }.compactMap(\.destinationEntity)
   }
 }

@@ -32,7 +32,7 @@ extension ManagedObject {
     guard old !== object else {
       // A reference to an object that is gone reads as nothing, but still stands in the slot.
       if object == nil { write(.null, at: relation.slot) }
-      return
+      return noteGiven(relation.slot)
     }
     write(object.map { .reference($0.objectKey) } ?? .null, at: relation.slot)
     guard relation.inverseSlot >= 0 else { return }

@@ -30,6 +30,13 @@ extension ManagedObject {
   final func set(_ value: PropertyValue, at slot: Int) {
     write(value, at: slot)
     if state.isDisjoint(with: [.dirty, .awakening, .unreadable, .deleted]) { touch() }
+    noteGiven(slot)
+  }
+
+  /// What a new object was given counts as given where it is the value that was there already: under a uniqueness constraint
+  /// the row that there is gets what is given.
+  final func noteGiven(_ slot: Int) {
+    if state.contains(.inserted), !state.contains(.awakening) { changed.insert(slot) }
   }
 
   /// Whether it counts as changed, and no property was.

@@ -30,6 +30,28 @@ extension ManagedObject {
     }
   }
 
+  /// Its delete is given up, and with that what the delete rules did at the other ends.
+  final func returnToOtherEnds() {
+    for case let relation? in shape.relations where relation.inverseSlot >= 0 {
+      let ends =
+        relation.isToMany
+        ? collection(ifUsed: relation.slot)?.content ?? [] : references(relation.slot)
+      for end in ends {
+        if relation.inverseIsToMany {
+          forgetChange(at: end, relation.inverseSlot)
+        } else if let other = neighbour(.reference(end)), other.values[relation.inverseSlot].isNull,
+          isReferred(by: other.committed?[relation.inverseSlot])
+        {
+          other.giveUpChange(at: relation.inverseSlot)
+        }
+      }
+    }
+  }
+
+  private final func references(_ slot: Int) -> [ObjectKey] {
+    if case .reference(let key) = values[slot] { [key] } else { [] }
+  }
+
   private final func forgetChange(at end: ObjectKey, _ slot: Int) {
     guard let end = graph?.registered(end, in: shape.planIndex),
       let state = end.collection(ifUsed: slot)

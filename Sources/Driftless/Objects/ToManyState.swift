@@ -77,10 +77,21 @@ final class ToManyState {
 
   /// Adds an object, at the end.
   func add(_ key: ObjectKey) {
+    let isOld = isStored(key)
+    // It went elsewhere since this was read, and comes back: what was read is older than what its other end says.
+    if isOld { stored?.removeAll { $0.key == key.key } }
     guard note(key), list?.contains(key.key) != true else { return }
     list?.append(key)
-    cachedContent?.append(key)
+    if isOld { cachedContent = nil } else { cachedContent?.append(key) }
     cachedMembers?.insert(key.key)
+  }
+
+  /// Whether the store had the object when it was asked, and nothing was done with it since.
+  private func isStored(_ key: ObjectKey) -> Bool {
+    guard stored?.isEmpty == false, removed[key.key] == nil, addedPlaces[key.key] == nil else {
+      return false
+    }
+    return contains(key.key)
   }
 
   func remove(_ key: ObjectKey) {
@@ -106,11 +117,26 @@ final class ToManyState {
   func forgetChange(of key: Int64) {
     let isAdded = addedPlaces[key] != nil
     if let place = addedPlaces.removeValue(forKey: key) { additions[place] = nil }
-    removed[key] = nil
+    let isBack = removed.removeValue(forKey: key) != nil
     cachedContent = nil
     cachedMembers = nil
     // An order that was arranged stays that of the others.
-    if isAdded { list?.remove(key) } else if !isArranged { list = nil }
+    if isAdded {
+      list?.remove(key)
+    } else if !isArranged {
+      list = nil
+    } else if isBack {
+      putBack(key)
+    }
+  }
+
+  /// Puts an object whose removal is given up into an arranged order: behind the nearest of those that the store has before it.
+  private func putBack(_ key: Int64) {
+    guard var order = list, let stored, let place = stored.firstIndex(where: { $0.key == key })
+    else { return }
+    let before = stored[..<place].last { order.contains($0.key) }
+    if !order.insert(stored[place], after: before?.key) { order.append(stored[place]) }
+    list = order
   }
 
   // MARK: Positions, of what is read

@@ -6,6 +6,8 @@ package struct ElementWalk {
   private let transaction: ReadTransaction
   private let relationship: RelationshipDescription
   private let statement: SQLiteStatement?
+  /// Whether the rows of the walk have places.
+  private let hasPlaces: Bool
   /// The object whose element the walk stands on; nil at the end.
   private var source: Int64?
   /// The last object that was asked for; nil before the first.
@@ -20,17 +22,19 @@ package struct ElementWalk {
       let join = transaction.schema.joinTable(for: relationship)
     else {
       statement = nil
+      hasPlaces = false
       return
     }
     let table = transaction.schema.table(for: destination)
-    let order = join.destinationOrderColumn.map { "j.\"\($0)\", " } ?? ""
+    let place = join.destinationOrderColumn.map { "j.\"\($0)\"" }
+    hasPlaces = place != nil
     // The relationship's table leads the join, so that its objects come in their order.
     statement = try transaction.connection.prepareUncached(
       """
-      SELECT j."\(join.sourceColumn)", t.Z_PK, t.Z_ENT
+      SELECT j."\(join.sourceColumn)", t.Z_PK, t.Z_ENT\(place.map { ", \($0)" } ?? "")
       FROM "\(join.name)" j CROSS JOIN "\(table.name)" t ON t.Z_PK = j."\(join.destinationColumn)"
       WHERE j."\(join.sourceColumn)" >= ?
-      ORDER BY j."\(join.sourceColumn)", \(order)t.Z_PK
+      ORDER BY j."\(join.sourceColumn)", \(place.map { "\($0), " } ?? "")t.Z_PK
       """)
   }
 
@@ -45,12 +49,17 @@ package struct ElementWalk {
     }
     last = key.key
     var elements: [ObjectKey] = []
+    var order = PlaceOrder()
     while source == key.key {
-      elements.append(
-        statement.objectKey(2, 1))
+      let element = statement.objectKey(2, 1)
+      if hasPlaces {
+        order.append(element, placeIn: statement, 3)
+      } else {
+        elements.append(element)
+      }
       try advance()
     }
-    return elements
+    return hasPlaces ? try order.keys(transaction) : elements
   }
 
   /// Ends the walk: a statement that is left open would hold on to its snapshot.

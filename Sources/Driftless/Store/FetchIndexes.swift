@@ -134,7 +134,48 @@ struct RTreeIndex {
   /// Those of an entity that the file has.
   static func all(of entity: EntityDescription, _ schema: StoreSchema) -> [RTreeIndex] {
     entity.indexes.filter { $0.elements.first?.collationType == .rTree }
-      .compactMap { RTreeIndex($0, of: entity, schema) }.filter { schema.rTrees.contains($0.name) }
+      .compactMap { RTreeIndex($0, of: entity, schema) }.filter(schema.has)
+  }
+
+  /// Those of the virtual table beside the key.
+  var columns: Set<String> {
+    Set(dimensions.flatMap { ["\($0.column)_MIN", "\($0.column)_MAX"] })
+  }
+
+  /// The R-tree indexes of a file with their columns, by name.
+  static func all(on connection: SQLiteConnection) throws -> [String: Set<String>] {
+    let rows = try connection.rows(
+      """
+      SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c
+      WHERE t.type = 'table' AND t.name GLOB 'Z_RT_*' AND t.sql LIKE 'CREATE VIRTUAL TABLE%'
+      """)
+    var trees: [String: Set<String>] = [:]
+    for row in rows {
+      guard case .text(let name) = row[0], case .text(let column) = row[1] else { continue }
+      trees[name, default: []].formUnion(column == "Z_PK" ? [] : [column])
+    }
+    return trees
+  }
+
+  /// Takes away the index, which has other columns, and what fills it.
+  fileprivate func drop(on connection: SQLiteConnection) throws {
+    let triggers = try connection.rows(
+      "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?", .text(table))
+    for row in triggers {
+      guard case .text(let trigger) = row[0], case .text(let sql) = row[1], isNamed(in: sql) else {
+        continue
+      }
+      try connection.execute("DROP TRIGGER \(SQLFragment.identifier(trigger).sql)")
+    }
+    try connection.execute("DROP TABLE \(SQLFragment.identifier(name).sql)")
+  }
+
+  private func isNamed(in sql: String) -> Bool {
+    sql.ranges(of: name).contains { range in
+      guard range.upperBound < sql.endIndex else { return true }
+      let next = sql[range.upperBound]
+      return !next.isLetter && !next.isNumber && next != "_"
+    }
   }
 
   var statements: [FetchIndexes.Statement] {
@@ -190,7 +231,13 @@ extension StoreDefinition {
   /// Makes the indexes that a model got since the file was made: they are in no version hash. Those that it no longer has
   /// stay.
   static func completeIndexes(_ schema: StoreSchema, on connection: SQLiteConnection) throws {
+    let present = try RTreeIndex.all(on: connection)
     for entity in schema.entities {
+      for tree in entity.indexes.compactMap({ RTreeIndex($0, of: entity, schema) }) {
+        if let columns = present[tree.name], columns != tree.columns {
+          try tree.drop(on: connection)
+        }
+      }
       for statement in FetchIndexes(entity, schema).statements {
         let kept = try connection.scalar(
           "SELECT sql FROM sqlite_master WHERE name = ?", .text(statement.name))

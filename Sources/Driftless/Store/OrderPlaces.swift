@@ -102,8 +102,8 @@ package enum OrderPlaces {
     return changes
   }
 
-  /// The indexes of the longest run of objects that are in order already.
-  private static func longestAscent(_ places: [Int64?]) -> [Int] {
+  /// The indexes of the longest run of objects that are in order already, in a time that grows as n log n does.
+  package static func longestAscent(_ places: [Int64?]) -> [Int] {
     // Patience sorting: `tails[n]` ends the ascent of length n + 1 whose last place is least.
     var tails: [Int] = []
     var previous = [Int](repeating: -1, count: places.count)

@@ -151,26 +151,37 @@ package class ReadTransaction {
   ) throws -> [ObjectKey] {
     guard let destination = relationship.destinationEntity else { return [] }
     let table = schema.table(for: destination)
-    let sql: String
     if let join = schema.joinTable(for: relationship) {
-      let order = join.destinationOrderColumn.map { "j.\"\($0)\", " } ?? ""
-      sql = """
-        SELECT t.Z_PK, t.Z_ENT FROM "\(join.name)" j JOIN "\(table.name)" t
+      return try keys(
+        """
+        FROM "\(join.name)" j JOIN "\(table.name)" t
         ON t.Z_PK = j."\(join.destinationColumn)" WHERE j."\(join.sourceColumn)" = ?
-        ORDER BY \(order)t.Z_PK
-        """
-    } else if let inverse = relationship.inverseRelationship,
-      let binding = binding(of: inverse)
-    {
-      let order = binding.orderColumn.map { "\"\(table.columns[$0].name)\", " } ?? ""
-      sql = """
-        SELECT Z_PK, Z_ENT FROM "\(table.name)"
-        WHERE "\(table.columns[binding.column].name)" = ? ORDER BY \(order)Z_PK
-        """
-    } else {
+        """, key.key, place: join.destinationOrderColumn.map { "j.\"\($0)\"" })
+    }
+    guard let inverse = relationship.inverseRelationship, let binding = binding(of: inverse) else {
       return []
     }
-    return try keys(sql, key.key)
+    return try keys(
+      "FROM \"\(table.name)\" t WHERE t.\"\(table.columns[binding.column].name)\" = ?", key.key,
+      place: binding.orderColumn.map { "t.\"\(table.columns[$0].name)\"" })
+  }
+
+  /// - Parameters:
+  ///   - source: what comes after the columns, which are of the table `t`, with the owner's key to bind.
+  ///   - place: the column of the places; nil where there is no order.
+  private func keys(_ source: String, _ owner: Int64, place: String?) throws -> [ObjectKey] {
+    guard let place else {
+      return try keys("SELECT t.Z_PK, t.Z_ENT \(source) ORDER BY t.Z_PK", owner)
+    }
+    let statement = try connection.prepare(
+      "SELECT t.Z_PK, t.Z_ENT, \(place) \(source) ORDER BY \(place), t.Z_PK")
+    defer { statement.reset() }
+    statement.bind(owner, at: 1)
+    var order = PlaceOrder()
+    while try statement.step() {
+      order.append(statement.objectKey(1, 0), placeIn: statement, 2)
+    }
+    return try order.keys(self)
   }
 
   /// The objects whose to-one relationship refers to `target`.

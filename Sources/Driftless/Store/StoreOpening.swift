@@ -93,7 +93,8 @@ struct StoreOpening {
     }
     let numbers = try entityNumbers(model, metadata)
     let schema = StoreSchema(
-      model: model, entityNames: configuration.entityNames, rTrees: try rTrees(),
+      model: model, entityNames: configuration.entityNames,
+      rTrees: try RTreeIndex.all(on: connection),
       numbers: numbers, present: try presentTables(model, metadata),
       external: try ExternalColumns.read(connection, numbers: numbers))
     let tables = Set(schema.tables.map(\.name) + schema.distinctJoinTables.map(\.name))
@@ -327,15 +328,6 @@ struct StoreOpening {
         }
       }
     }
-  }
-
-  private func rTrees() throws -> Set<String> {
-    let names = try connection.rows(
-      """
-      SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_RT_*'
-      AND sql LIKE 'CREATE VIRTUAL TABLE%'
-      """)
-    return Set(names.compactMap { if case .text(let name) = $0[0] { name } else { nil } })
   }
 
   private func entityNumbers(

@@ -7,8 +7,8 @@ package final class StoreSchema: Sendable {
   package let model: ManagedObjectModel
   /// The entities of the model that the store has: all, or those of its configuration and what they inherit from.
   package let entities: [EntityDescription]
-  /// The names of the file's R-tree indexes.
-  let rTrees: Set<String>
+  /// The columns of the file's R-tree indexes by their names; nil for a fresh file, which gets those of the model.
+  private let rTrees: [String: Set<String>]?
   private let numberByName: [String: Int32]
   private let entityByNumber: [Int32: EntityDescription]
   private let tableByName: [String: EntityTable]
@@ -21,22 +21,21 @@ package final class StoreSchema: Sendable {
 
   /// - Parameters:
   ///   - entityNames: the entities that the store has; nil for all.
-  ///   - rTrees: the R-tree indexes of an existing file; nil for a fresh one, which gets those of the model.
+  ///   - rTrees: the R-tree indexes of an existing file, with their columns; nil for a fresh one, which gets those of the model.
   ///   - numbers: the numbers of an existing file; nil to number afresh.
   ///   - present: the tables of an existing file, where versions of Core Data name them differently.
   ///   - holdsInColumns: whether a to-many relationship without inverse is columns in a fresh file; else it has a join table.
   ///   - external: what ``ExternalColumns`` an existing file says that it has; nil to go by the model.
   package init(
-    model: ManagedObjectModel, entityNames: Set<String>? = nil, rTrees: Set<String>? = nil,
+    model: ManagedObjectModel, entityNames: Set<String>? = nil,
+    rTrees: [String: Set<String>]? = nil,
     numbers: [String: Int32]? = nil, present: PresentTables? = nil, external: Set<String>? = nil,
     holdsInColumns: (RelationshipDescription) -> Bool = { _ in true }
   ) {
     self.model = model
     let members = model.entities.filter { entityNames?.contains($0.name) ?? true }
     self.entities = members
-    self.rTrees =
-      rTrees
-      ?? Set(members.flatMap { entity in entity.indexes.map { "Z_RT_\(entity.name)_\($0.name)" } })
+    self.rTrees = rTrees
     let numbers = (numbers ?? Self.freshNumbers(of: members))
       .filter { entityNames?.contains($0.key) ?? true }
     var entities: [Int32: EntityDescription] = [:]
@@ -81,6 +80,10 @@ package final class StoreSchema: Sendable {
       return mask.isEmpty ? nil : mask
     }
   }
+
+  /// Whether the file has an R-tree index with the properties that the model gives it. A model may give other ones under one
+  /// name: the index is made anew when the store is opened for writing.
+  func has(_ tree: RTreeIndex) -> Bool { rTrees.map { $0[tree.name] == tree.columns } ?? true }
 
   /// The number of an entity in this store; 0 for one that the store does not have.
   package func entityNumber(of entity: EntityDescription) -> Int32 {

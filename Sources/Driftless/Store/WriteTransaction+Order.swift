@@ -10,7 +10,8 @@ private struct OrderColumn {
 
 extension WriteTransaction {
   /// Puts an ordered relationship's objects in this order. Those that are out of place get new
-  /// places; the others keep theirs.
+  /// places; the others keep theirs. Objects that are not in the relationship are passed over: another save may have deleted
+  /// them, or given them to another object.
   ///
   /// A move is recorded as a change of the moved object's to-one relationship: it is that object's
   /// place. That of a many-to-many relationship is recorded by the caller.
@@ -18,11 +19,12 @@ extension WriteTransaction {
   /// - Parameter added: the keys of objects that this transaction put into the relationship: what
   ///   place they have is another relationship's, and their change is recorded already.
   package func setOrder(
-    _ relationship: RelationshipDescription, _ source: ObjectKey, _ destinations: [ObjectKey],
+    _ relationship: RelationshipDescription, _ source: ObjectKey, _ order: [ObjectKey],
     added: Set<Int64> = []
   ) throws {
     guard let column = orderColumn(of: relationship) else { return }
     let places = try places(column, of: source)
+    let destinations = order.filter { places[$0.key] != nil }
     let current = destinations.map { added.contains($0.key) ? nil : places[$0.key] ?? nil }
     let changes = OrderPlaces.changes(current)
     guard !changes.isEmpty else { return }
@@ -153,12 +155,11 @@ extension ReadTransaction {
       """)
     defer { statement.reset() }
     statement.bind(source.key, at: 1)
-    var places: [(key: ObjectKey, place: Int64?)] = []
+    var pairs = PlaceOrder()
     while try statement.step() {
-      let key = statement.objectKey(1, 0)
-      places.append((key, statement.isNull(2) ? nil : statement.int64(2)))
+      pairs.append(statement.objectKey(1, 0), placeIn: statement, 2)
     }
-    return places
+    return try pairs.members(self)
   }
 
   /// The place of an object among those that refer to the same one by a to-one relationship whose

@@ -105,9 +105,10 @@ extension WriteTransaction {
       }
     }
     if adds, plan.join.destinationOrderColumn != nil {
+      let added = Set(destinations)
       try setOrder(
         relationship, source,
-        toManyKeys(of: source, relationship).filter { !destinations.contains($0) } + destinations)
+        toManyKeys(of: source, relationship).filter { !added.contains($0) } + destinations)
     }
   }
 

@@ -87,7 +87,7 @@ extension ChangeSetHeader {
     self.init(
       replica: replica, pushNumber: pushNumber,
       cursor: Cursor(generation: generation, sequence: cursor.sequence, chain: cursor.chain),
-      mark: mark.sequence == 0 ? nil : mark,
+      mark: mark == LogMark.unshown ? nil : mark,
       massDeleteIsMeant: optional & Self.massDeleteIsMeantFlag != 0)
     self.headerSize = headerSize
     indexSize = try Self.sectionSize(&reader, isPlain: required & Self.plainIndexFlag != 0)
@@ -165,6 +165,13 @@ extension ChangeSetLimits {
 extension ByteWriter {
   mutating func append(_ uuid: UUID) {
     withUnsafeBytes(of: uuid.uuid) { append(contentsOf: $0) }
+  }
+}
+
+extension LogMark {
+  /// What a header has in place of a mark that is not shown. That of who has no entry in the log is the log's beginning.
+  fileprivate static let unshown: LogMark? = LogChain(bytes: Data(count: LogChain.size)).map {
+    LogMark(sequence: 0, chain: $0)
   }
 }
 

@@ -16,8 +16,8 @@ public import Foundation
 /// | 40..<56 | generation of the zone, a UUID |
 /// | 56..<64 | sequence number of the cursor that the change set was made on |
 /// | 64..<80 | the log's chain there |
-/// | 80..<88 | sequence number of the replica's mark; 0 for none |
-/// | 88..<104 | the log's chain there |
+/// | 80..<88 | sequence number of the replica's mark; 0 where it has no entry in the log, or shows none |
+/// | 88..<104 | the log's chain there; with 0 that of the log's beginning, and zeros from who shows no mark |
 /// | 104..<108 | length of the index section as it stands in the frame |
 /// | 108..<112 | … and inflated |
 /// | 112..<116 | length of the values section as it stands in the frame |

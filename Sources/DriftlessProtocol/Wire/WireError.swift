@@ -4,13 +4,13 @@
 /// |---|---|
 /// | 400 | malformed, damaged, unsupported |
 /// | 401 | unauthorized |
-/// | 403 | forbidden |
+/// | 403 | forbidden, token-bound |
 /// | 404 | no-zone, no-snapshot, not-staged, no-value |
 /// | 409 | stale, generation-changed, diverged, forked, clock-ahead, code-used, values-missing |
 /// | 410 | purged |
 /// | 413 | too-large |
 /// | 429, 503 | busy (with Retry-After) |
-/// | 507 | disk-full |
+/// | 507 | disk-full, zone-full |
 public struct WireError: Hashable, Sendable, Codable {
   /// What kind of refusal it is (``ProtocolError/Code``).
   public var code: String
@@ -68,13 +68,13 @@ public struct WireError: Hashable, Sendable, Codable {
   public static func status(for code: ProtocolError.Code) -> Int {
     switch code {
     case .unauthorized: 401
-    case .forbidden: 403
+    case .forbidden, .tokenBound: 403
     case .noZone, .noSnapshot, .notStaged, .noValue: 404
     case .stale, .generationChanged, .diverged, .forked, .clockAhead, .codeUsed, .valuesMissing: 409
     case .purged: 410
     case .tooLarge: 413
     case .busy: 503
-    case .diskFull: 507
+    case .diskFull, .zoneFull: 507
     default: 400
     }
   }

@@ -103,6 +103,7 @@ extension EngineTables {
     case (FormerLog.setting, .integer), (RefusedValues.setting, .integer),
       (CarriedEnds.setting, .integer):
       true
+    case (RefusedValues.leftSetting, .text(let text)): RefusedValues.decode(text) != nil
     case (ModelMeaning.setting, .text(let text)): ModelMeaning.decode(text) != nil
     case (ModelMeaning.Notes.nullsSetting, .text(let text)),
       (ModelMeaning.Notes.unmadeSetting, .text(let text)),
@@ -114,8 +115,11 @@ extension EngineTables {
       (UnsentSince.setting, .integer(let number)):
       number >= 0
     case (SealedAnew.setting, .integer(let number)),
-      (SyncEngine.withoutRulesSetting, .integer(let number)):
+      (SyncEngine.withoutRulesSetting, .integer(let number)),
+      (SyncEngine.retrySetting, .integer(let number)),
+      (SyncEngine.missingSetting, .integer(let number)):
       number == 1
+    case (SyncEngine.nameSetting, .text(let text)): ReplicaName(text) != nil
     case (MassDeleteBrake.meantSetting, .integer(let number)): number == 1
     case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0

@@ -6,6 +6,8 @@ import Foundation
 /// model cannot hold them. They are parked here as they are there, so that all replicas of a model show one thing.
 struct RefusedValues {
   static let setting = "sync.limits"
+  /// The objects that are left, while there are some.
+  static let leftSetting = "sync.limitsLeft"
 
   private let schema: SyncSchema
   private let limits: UInt64
@@ -15,28 +17,93 @@ struct RefusedValues {
     limits = Self.digest(of: schema)
   }
 
-  /// Whether the model has other limits than the one that the store's rows were looked through for, or was made with.
-  func areDue(_ transaction: ReadTransaction) throws -> Bool {
-    try transaction.setting(Self.setting) != .integer(Int64(bitPattern: limits))
+  /// What is to be looked through.
+  enum Due {
+    /// All rows: the model has other limits than the one that they were looked through for, or made with.
+    case all
+    /// Objects of which an edit waited to be sent when all rows were looked through.
+    case left([ObjectKey])
+  }
+
+  /// What is to be looked through by now.
+  func due(_ transaction: ReadTransaction) throws -> Due? {
+    guard try transaction.setting(Self.setting) == .integer(Int64(bitPattern: limits)) else {
+      return .all
+    }
+    guard case .text(let text)? = try transaction.setting(Self.leftSetting) else { return nil }
+    let numbers = Dictionary(
+      schema.entities.map { ($0.name, $0.number) }, uniquingKeysWith: { first, _ in first })
+    return .left(
+      Self.decode(text)?.compactMap { left in
+        numbers[left.entity].map { ObjectKey(entity: $0, key: left.key) }
+      } ?? [])
+  }
+
+  /// Whether an edit of what the model limits waits to be sent.
+  func waits(_ key: ObjectKey, _ pending: PendingSet) -> Bool {
+    guard let object = pending[key], let entity = schema.entity(numbered: key.entity) else {
+      return false
+    }
+    return Self.limited(entity).contains { object.transaction(of: $0.slot) != nil }
   }
 
   /// Parks what the model refuses. An edit that waits to be sent says what it says: that is parked when it was sent. A store of
   /// which it is not known what its rows were made with is taken as it is.
-  func park(_ applier: PageApplier, by state: ReplicaState) throws {
+  ///
+  /// - Returns: how many objects were looked at.
+  func park(_ due: Due, _ applier: PageApplier, by state: ReplicaState) throws -> Int {
     let transaction = applier.transaction
-    let isKnown = try transaction.setting(Self.setting) != nil
-    var isDone = true
     let side = RemoteSide(
       value: .null, time: HybridTime(rawValue: 0), origin: state.replica, sequence: state.cursor)
-    for entity in isKnown ? schema.entities : [] {
-      let limited = entity.properties.filter { $0.standIn?.limitsValues == true }
-      guard !limited.isEmpty else { continue }
-      var keys: [ObjectKey] = []
-      try transaction.forEachKey(of: entity.description) { keys.append($0) }
-      for key in keys where try !park(limited, of: key, side, applier) { isDone = false }
+    var left: [ObjectKey] = []
+    var count = 0
+    func look(at keys: [ObjectKey], _ entity: SyncSchema.Entity) throws {
+      let limited = Self.limited(entity)
+      guard !limited.isEmpty else { return }
+      count += keys.count
+      for key in keys where try !park(limited, of: key, side, applier) { left.append(key) }
     }
-    guard isDone else { return }
+    switch due {
+    case .all:
+      let isKnown = try transaction.setting(Self.setting) != nil
+      for entity in isKnown ? schema.entities : [] where !Self.limited(entity).isEmpty {
+        var keys: [ObjectKey] = []
+        try transaction.forEachKey(of: entity.description) { keys.append($0) }
+        try look(at: keys, entity)
+      }
+    case .left(let keys):
+      for key in keys {
+        guard let entity = schema.entity(numbered: key.entity) else { continue }
+        try look(at: [key], entity)
+      }
+    }
     try transaction.setSetting(Self.setting, .integer(Int64(bitPattern: limits)))
+    try transaction.setSetting(Self.leftSetting, encoded(left))
+    return count
+  }
+
+  private static func limited(_ entity: SyncSchema.Entity) -> [SyncSchema.Property] {
+    entity.properties.filter { $0.standIn?.limitsValues == true }
+  }
+
+  /// An object a line: its entity and its key.
+  private func encoded(_ keys: [ObjectKey]) -> SQLiteValue? {
+    guard !keys.isEmpty else { return nil }
+    return .text(
+      keys.compactMap { key in
+        schema.entity(numbered: key.entity).map { "\($0.name) \(key.key)" }
+      }.joined(separator: "\n"))
+  }
+
+  /// - Returns: nil for a text that is none of `leftSetting`.
+  static func decode(_ text: String) -> [(entity: String, key: Int64)]? {
+    var left: [(entity: String, key: Int64)] = []
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+      let words = line.split(separator: " ")
+      guard words.count == 2, let key = Int64(words[1]), key > 0 else { return nil }
+      left.append((String(words[0]), key))
+    }
+    return left
   }
 
   /// - Returns: whether nothing that the model refuses is left.

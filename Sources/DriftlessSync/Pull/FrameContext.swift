@@ -38,6 +38,9 @@ struct FrameContext {
   private let newIdentities: NewIdentities
   /// The names of the transactions that it tells or covers.
   private var names: Set<UInt64>
+  /// Those of them that made new objects, and that no transaction of it is named after: what else such a save did it may tell,
+  /// or not.
+  private var makers: Set<UInt64>
   /// When new objects that are offered were made; read when something asks.
   private var timesOfMaking: [Int: UInt64]?
 
@@ -50,7 +53,9 @@ struct FrameContext {
     self.firstNumber = firstNumber
     newIdentities = NewIdentities(changeSet.index)
     entities = changeSet.index.entities.map { schema.entity(namedNowOrBefore: $0.name) }
-    names = Set(changeSet.index.transactions.map(\.name)).union(changeSet.index.covered.map(\.name))
+    let told = Set(changeSet.index.transactions.map(\.name))
+    names = told.union(changeSet.index.covered.map(\.name))
+    makers = Set(changeSet.index.newObjects.flatMap(\.makers)).subtracting(told)
     table = ObjectTable(
       capacity: changeSet.index.knownNumbers.count + changeSet.index.newObjectCount)
   }
@@ -60,8 +65,14 @@ struct FrameContext {
   /// Whether it tells or covers the transaction of a name; 0 is none.
   func tells(_ name: UInt64) -> Bool { name != 0 && names.contains(name) }
 
-  /// It tells of a save whose name its sender does not know.
-  mutating func learn(_ name: UInt64) { names.insert(name) }
+  /// Whether it names a transaction since that made new objects.
+  func namesAsMaker(_ name: UInt64) -> Bool { makers.contains(name) }
+
+  /// It has a new object of a save whose name its sender does not know.
+  mutating func learn(maker name: UInt64) {
+    names.insert(name)
+    makers.insert(name)
+  }
 
   /// Whether an object is offered as one that was made at a time.
   ///

@@ -15,6 +15,9 @@ extension PageApplier {
 
   /// Takes off the pending side what a row tells of a property that is pending here.
   ///
+  /// What is offered has the time of an edit and no name of the save that made that: where its change set covers a save, the
+  /// offer may be of before it. Then that edit was never sent, and stays pending.
+  ///
   /// - Parameter offer: the time of the edit that the row offers; nil for one that is no offer.
   func acknowledge(
     _ property: SyncSchema.Property, of key: ObjectKey, offer: HybridTime? = nil,
@@ -27,16 +30,20 @@ extension PageApplier {
     let deltas = property.keepsDeltas ? try transaction.deltas(of: key, property.name) : []
     // Who offers a total without the names of what is in it knew the lost log up to the last of its counts.
     let isOfLost = deltas.contains { $0.transaction < 0 && EditStamp.time($0.transaction) == offer }
-    func tells(_ delta: TransactionDelta) -> Bool {
-      if frame.tells(delta.name) { return true }
+    func tells(_ delta: TransactionDelta) throws -> Bool {
+      if frame.tells(delta.name) {
+        guard let offer, frame.namesAsMaker(delta.name) else { return true }
+        return try transaction.editTime(delta.transaction) <= offer
+      }
       guard isOfLost, property.policy == .counter, let offer, delta.transaction < 0,
         let time = EditStamp.time(delta.transaction)
       else { return false }
       return time <= offer
     }
     // What the zone lost of others' counts may not be in what tells this replica's own.
-    let isAll = deltas.allSatisfy { $0.transaction > 0 || tells($0) }
-    if last > 0, isAll, try frame.tells(transaction.transactionName(last)) {
+    let isAll = try deltas.allSatisfy { try $0.transaction > 0 || tells($0) }
+    if last > 0, isAll, try isTold(last, of: property, offer, frame) {
+      try journalUnderLater(property, of: key, last, offer)
       setPending(key) { $0.clear(PropertyMask([property.slot])) }
       try BaseValues.drop(key, property.name, on: transaction.connection)
       return try transaction.dropDeltas(of: key, property.name)
@@ -45,7 +52,7 @@ extension PageApplier {
     var told: [TransactionDelta] = []
     var rest: [TransactionDelta] = []
     for delta in deltas {
-      if tells(delta) {
+      if try tells(delta) {
         told.append(delta)
       } else {
         rest.append(delta)
@@ -62,6 +69,46 @@ extension PageApplier {
     for delta in told {
       try transaction.dropDelta(of: key, property.name, transaction: delta.transaction)
     }
+  }
+
+  /// Whether a row tells of the save that set a property last here.
+  private func isTold(
+    _ last: Int64, of property: SyncSchema.Property, _ offer: HybridTime?, _ frame: FrameContext
+  ) throws -> Bool {
+    let name = try transaction.transactionName(last)
+    guard frame.tells(name), let offer else { return frame.tells(name) }
+    // The totals of what adds up are offered beside the names of the saves that are not in them.
+    guard !property.keepsDeltas || frame.namesAsMaker(name) else { return true }
+    return try transaction.editTime(last) <= offer
+  }
+
+  /// Where an offer is later than the edit of a save that its change set covers, nobody can tell whether its maker had heard of
+  /// that edit. The offer stands by its time, and the journal has the edit.
+  private func journalUnderLater(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ last: Int64, _ offer: HybridTime?
+  ) throws {
+    guard let offer, try transaction.editTime(last) < offer, property.policy != .counter,
+      let entity = schema.entity(numbered: key.entity),
+      let remote = try zone.object(key).values[property.name]?.side
+    else { return }
+    switch property.kind {
+    case .attribute, .toOne: break
+    case .place, .elements: return
+    }
+    let local = try currentValues(of: key)[property.slot]
+    var said = remote.value
+    if case .reference(let target) = said, let living = try transaction.concreteKey(root: target) {
+      said = .reference(living)
+    }
+    guard local != said else { return }
+    let conflict = PropertyConflict(
+      policy: .lastWriterWins, local: local, remote: said,
+      localTime: try transaction.editTime(last), remoteTime: remote.time, localReplica: replica,
+      remoteReplica: remote.origin)
+    try journal.add(
+      conflict, Verdict(.remote), entity: entity, property: property, key: key,
+      sequence: remote.sequence)
+    report.conflicts += 1
   }
 
   /// The value on which the rest is pending, once a part of what is pending is acknowledged; nil where that is not known.

@@ -85,7 +85,7 @@ extension PageApplier {
     if !run.makers.indices.contains(offset) || run.makers[offset] == 0,
       try frame.offersAsMade(transaction.editTime(object.wholeTransaction))
     {
-      frame.learn(maker)
+      frame.learn(maker: maker)
       return false
     }
     _ = try transaction.remint(key)

@@ -96,7 +96,7 @@ struct PushBuilding {
     _ selection: inout PushSelection, within bounds: PartBounds
   ) throws -> BuiltPush? {
     var window = try WindowParts(selection.window, transaction, schema: schema)
-    let file = try PartFile()
+    let file = try PartFile(beside: transaction.connection.path)
     var made = NewPlaces()
     var unsent: [ObjectKey: PropertyMask] = [:]
     var waiting: ChangeSetBuilder.Built?
@@ -140,7 +140,11 @@ private final class PartFile {
   private(set) var bytes = 0
   private let handle: FileHandle
 
-  init() throws { handle = try TemporaryBytes.open() }
+  /// - Parameter store: the path of the store, or what SQLite calls one in memory.
+  init(beside store: String) throws {
+    let isFile = store.hasPrefix("/") && FileManager.default.fileExists(atPath: store)
+    handle = try TemporaryBytes.open(beside: isFile ? URL(fileURLWithPath: store) : nil)
+  }
 
   func append(_ built: ChangeSetBuilder.Built) throws {
     try handle.write(contentsOf: built.frame)

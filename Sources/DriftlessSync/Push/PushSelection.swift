@@ -31,6 +31,7 @@ struct PushSelection {
       for (key, mask) in references.waiting { sendable.update(key) { $0.clear(mask) } }
     }
     try leaveOutLost(of: &sendable, transaction)
+    try leaveOutUnmet(of: &sendable, transaction, schema)
     var keyless = try KeylessEdits(transaction, schema: schema)
     for key in try keyless.revivals(of: sendable) {
       withoutKey += 1

@@ -4,7 +4,7 @@ import DriftlessSQLite
 
 /// The name by which people know a replica.
 extension SyncEngine {
-  private static let nameSetting = "sync.replicaName"
+  static let nameSetting = "sync.replicaName"
 
   /// The name that a store was given as a replica; nil where it was given none, and goes by its host's (`ReplicaName.ofHost`).
   ///

@@ -40,10 +40,10 @@ extension SyncFailure {
 extension SyncFailure {
   /// Whether the server does not know the token, or does not allow it what was asked for: another one heals that.
   public var isAboutTheToken: Bool {
-    [ProtocolError.Code.unauthorized, .forbidden].map(\.rawValue).contains(code)
+    [ProtocolError.Code.unauthorized, .forbidden, .tokenBound].map(\.rawValue).contains(code)
   }
 }
 
 extension ProtocolError {
-  fileprivate var isAboutTheToken: Bool { [.unauthorized, .forbidden].contains(code) }
+  fileprivate var isAboutTheToken: Bool { [.unauthorized, .forbidden, .tokenBound].contains(code) }
 }

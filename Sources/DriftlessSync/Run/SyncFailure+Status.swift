@@ -13,9 +13,10 @@ extension SyncFailure {
 extension SyncStatus.Failure {
   /// Whether an answer of the zone to a token heals it.
   var isAboutContact: Bool {
-    let codes = [ProtocolError.Code.unauthorized, .forbidden].map(\.rawValue)
+    let codes = [ProtocolError.Code.unauthorized, .forbidden, .tokenBound].map(\.rawValue)
     return kind == .offline || isAboutTLS
-      || (codes + ["no-token", "token-readable", "bad-authority"]).contains(code)
+      || (codes + ["no-token", "token-readable", "bad-authority", "client-key-readable"])
+        .contains(code)
   }
 
   /// Codes of `TransportError` that name what is wrong with TLS between this host and the server.
@@ -25,6 +26,8 @@ extension SyncStatus.Failure {
 extension SyncFailure {
   fileprivate static let tlsCodes = [
     "untrusted", "wrong-host-name", "certificate-expired", "no-tls", "bad-authority-file",
+    "client-certificate-required", "client-certificate-expired", "client-certificate-refused",
+    "bad-client-certificate",
   ]
 
   /// Whether TLS between this host and the server is not as it has to be: what a person changes in files, or at the server.

@@ -42,7 +42,8 @@ extension SyncEngine {
   /// Takes the large values out of a push.
   func valueCutting(pushBytesMax: Int) -> ValueCutting {
     ValueCutting(
-      bytesMin: options.largeValueBytesMin, valueBounds, pushBytesMax: pushBytesMax)
+      bytesMin: options.largeValueBytesMin, valueBounds, pushBytesMax: pushBytesMax,
+      beside: store.url)
   }
 
   /// What is pending and has a value that would go by itself.

@@ -45,6 +45,7 @@ final class ValueCutting {
   /// Nil: the server was not asked.
   private let bounds: ValueBounds?
   private let pushBytesMax: Int
+  private let store: URL?
   /// Of the change set that is built, each row counted.
   private var rowBytes = 0
   private var file: FileHandle?
@@ -52,8 +53,11 @@ final class ValueCutting {
   private var known: Set<LargeValue> = []
   private var end = 0
 
-  /// - Parameter pushBytesMax: of all values of the push; one is not bounded by it.
-  init(bytesMin: Int, _ bounds: ValueBounds?, pushBytesMax: Int) {
+  /// - Parameters:
+  ///   - pushBytesMax: of all values of the push; one is not bounded by it.
+  ///   - store: Where the bytes wait: what lies in a folder for temporary files may lie in memory.
+  init(bytesMin: Int, _ bounds: ValueBounds?, pushBytesMax: Int, beside store: URL? = nil) {
+    self.store = store
     self.bytesMin = max(LargeValue.bytesMin, bytesMin)
     self.pushBytesMax = pushBytesMax
     self.bounds = bounds
@@ -127,10 +131,17 @@ final class ValueCutting {
   private func keep(_ bytes: Data, of value: LargeValue) throws {
     guard known.insert(value).inserted else { return }
     guard end == 0 || end.addingClamped(bytes.count) <= pushBytesMax else { throw PushIsFull() }
-    let file = try self.file ?? TemporaryBytes.open()
+    let file = try self.file ?? TemporaryBytes.open(beside: store)
     self.file = file
-    try file.seek(toOffset: UInt64(end))
-    try file.write(contentsOf: bytes)
+    do {
+      try file.seek(toOffset: UInt64(end))
+      try file.write(contentsOf: bytes)
+    } catch {
+      throw StoreError(
+        .diskFull,
+        "There is no room for the \(bytes.count) bytes of a large value on its way out: \(error)",
+        suggestion: "Make room on the file system of the store. What it holds is sent then.")
+    }
     places.append((value, end))
     end += bytes.count
   }
@@ -157,17 +168,18 @@ final class ValueCutting {
 
 /// A file without a name, which ends with its handle.
 enum TemporaryBytes {
+  /// - Parameter store: The file that it lies beside; nil for the folder of temporary files.
   /// - Throws: `SyncError` where no file can be made.
-  static func open() throws -> FileHandle {
-    let url = FileManager.default.temporaryDirectory
-      .appendingPathComponent("driftless-push-\(UUID().uuidString)")
+  static func open(beside store: URL?) throws -> FileHandle {
+    let folder = store?.deletingLastPathComponent() ?? FileManager.default.temporaryDirectory
+    let url = folder.appendingPathComponent(".driftless-push-\(UUID().uuidString)")
     guard
       FileManager.default.createFile(
         atPath: url.path, contents: nil, attributes: [.posixPermissions: 0o600])
     else {
       throw SyncError(
         .damagedState, "Cannot write \(url.path).",
-        suggestion: "Make room in the folder for temporary files, or name another by TMPDIR.")
+        suggestion: "Make room in that folder, and let the program write there.")
     }
     let handle = try FileHandle(forUpdating: url)
     try FileManager.default.removeItem(at: url)

@@ -55,7 +55,7 @@ public struct VerifyReport: Hashable, Sendable, Codable {
     public var pending = 0
     /// Values and objects that are set aside here (`syncctl parked`), of those that were looked at one by one.
     public var setAside = 0
-    /// Properties that the model here does not have, or has under another name.
+    /// Properties that the model here does not have, or has under another name, and those that the zone's log has under several.
     public var properties: [String] = []
     /// Encrypted properties: the server cannot tell what they have, and two cells of one value differ.
     public var encrypted: [String] = []

@@ -105,6 +105,7 @@
         for table in PostgresSchema.tablesOfSnapshot + PostgresSchema.tablesOfLog {
           try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
         }
+        try PostgresBindings.begin(anewIn: zone.id, on: connection)
         try note(.zoneRenewed, zone: name, nil, intent.rawValue)
         return next
       }
@@ -118,7 +119,7 @@
 
     @discardableResult package func createToken(
       zone name: String, verbs: Verbs, label: String? = nil, expiresMilliseconds: Int64? = nil,
-      handOut: (AccessToken) throws -> Void = { _ in }
+      binds: Bool = false, handOut: (AccessToken) throws -> Void = { _ in }
     ) throws -> AccessToken {
       _ = try told { try existing(name) }
       try TokenNotes.check(label)
@@ -134,7 +135,9 @@
           """, .text(token.id), .blob(token.hash), .integer(zone.id), .integer(verbs.rawValue),
           .integer(now), label.map { .text($0) } ?? .null,
           expiresMilliseconds.map { .integer($0) } ?? .null)
-        try note(.tokenCreated, zone: name, token.id, AuditEvent.detail(verbs, label))
+        try PostgresBindings.set(binds ? .first : .none, of: token.id, on: connection)
+        try note(
+          .tokenCreated, zone: name, token.id, AuditEvent.detail(verbs, label, binds: binds))
       }
       try hand(token, handOut)
       return token
@@ -148,6 +151,7 @@
         do {
           try write {
             try connection.run("DELETE FROM token WHERE id = $1", .text(token.id))
+            try PostgresBindings.remove(token.id, on: connection)
             try note(.tokenRevoked, zone: nil, token.id, "nobody was given it")
           }
         } catch { throw ServerError.unheldToken(token.id, error) }

@@ -110,18 +110,20 @@
           token.revokedMilliseconds.map { .integer($0) } ?? .null)
         try TokenNotes.set(
           token.id, name: token.name, expiresMilliseconds: token.expiresMilliseconds, on: copy)
+        try TokenBindings.set(token.binding, of: token.id, on: copy)
       }
       let seen = try source.run(
-        "SELECT replica, cursor, token, seen_ms, name FROM sighting WHERE zone = $1",
+        "SELECT replica, cursor, token, seen_ms, name, address FROM sighting WHERE zone = $1",
         .integer(zone.id))
       for row in 0..<seen.count {
         try copy.run(
           """
-          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name)
-          VALUES(?, ?, ?, ?, ?, ?)
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address)
+          VALUES(?, ?, ?, ?, ?, ?, ?)
           """, .integer(id), .blob(seen.data(row, 0)), .integer(seen.int64(row, 1)),
           .text(seen.text(row, 2)), .integer(seen.int64(row, 3)),
-          seen.isNull(row, 4) ? .null : .text(seen.text(row, 4)))
+          seen.isNull(row, 4) ? .null : .text(seen.text(row, 4)),
+          seen.isNull(row, 5) ? .null : .text(seen.text(row, 5)))
       }
     }
 
@@ -260,7 +262,8 @@
       ZoneRecord(
         id: id, name: name, zoneID: zoneID, generation: generation, parent: parent,
         intent: intent, replacements: replacements, formatLevel: formatLevel, head: head,
-        chain: chain, nextObject: nextObject, newestMilliseconds: newestMilliseconds)
+        chain: chain, nextObject: nextObject, newestMilliseconds: newestMilliseconds,
+        limits: limits)
     }
   }
 #endif

@@ -69,6 +69,8 @@
         {
           try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
         }
+        try PostgresBindings.forgetOthers(on: connection)
+        try PostgresBounds.drop(of: zone, on: connection)
         try connection.run("DELETE FROM zone WHERE id = $1", .integer(zone.id))
         try note(.zoneDeleted, zone: name)
       }
@@ -111,6 +113,7 @@
           """, .text(token.id), .blob(token.hash), .integer(old.zoneID),
           .integer(old.verbs.rawValue), .integer(now), old.name.map { .text($0) } ?? .null,
           expiresMilliseconds.map { .integer($0) } ?? .null)
+        try PostgresBindings.set(old.binding.renewed, of: token.id, on: connection)
       }
       // The old one goes on being one until somebody has the new one.
       try hand(token, handOut)

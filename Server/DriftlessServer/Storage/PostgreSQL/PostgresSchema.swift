@@ -13,7 +13,7 @@
   /// `token`         also what SQLite has in `token_note`.
   /// `staged`        also the digests of a part, and `staging` the generation that its parts are of.
   /// `snapshot`, `segment`, `folding`  what zones' logs come to (`PostgresSnapshots`).
-  /// `sighting`, `operator_token`, `staged`, `staging`, `audit`, `enrolment_code` and those three are made where they are missing, whatever the
+  /// `sighting`, `operator_token`, `staged`, `staging`, `audit`, `enrolment_code`, `token_binding`, `zone_limit`, `zone_log` and those three are made where they are missing, whatever the
   /// version.
   enum PostgresSchema {
     static let version: Int64 = 1
@@ -133,7 +133,7 @@
 
     private static let laterTables = [
       "sighting", "operator_token", "staged", "staging", "audit", "folding", "snapshot", "segment",
-      "enrolment_code",
+      "enrolment_code", "token_binding", "zone_limit", "zone_log",
     ]
 
     /// Those that a database of this version may not have yet: programs of before know nothing of them.
@@ -145,7 +145,7 @@
           AND table_schema = ANY (current_schemas(false))
         """
       ).int64(0, 0)
-      guard try there < laterTables.count || !PostgresSightings.hasNames(connection) else { return }
+      guard try there < laterTables.count || !PostgresSightings.isWhole(connection) else { return }
       try connection.patiently {
         try connection.transaction(.write) {
           try connection.run("SELECT pg_advisory_xact_lock(7301112)")
@@ -155,6 +155,8 @@
           try PostgresStagedParts.make(on: connection)
           try PostgresSnapshots.make(on: connection)
           try connection.execute(PostgresCodes.statement)
+          try connection.execute(PostgresBindings.statement)
+          for statement in PostgresBounds.statements { try connection.execute(statement) }
           guard try !hasLogIndex(connection) else { return }
           // An index of a log takes as long as that is; a push that has read it would wait for this, and this for the push.
           try connection.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")

@@ -3,32 +3,35 @@
   import Logging
   import Synchronization
 
-  /// Owns the table `sighting`: when a replica was last seen, by any node, how far it had come, by which token, and the
-  /// name that it told.
+  /// Owns the table `sighting`: when a replica was last seen, by any node, how far it had come, by which token, from
+  /// where, and the name that it told.
   ///
   /// What is seen is kept in memory and written once a minute, and when the node ends: a request costs no write.
   enum PostgresSightings {
     static let statement = """
       CREATE TABLE IF NOT EXISTS sighting(
         zone bigint NOT NULL, replica uuid NOT NULL, cursor bigint NOT NULL, token text NOT NULL,
-        seen_ms bigint NOT NULL, name text, PRIMARY KEY(zone, replica)) WITH (fillfactor = 50)
+        seen_ms bigint NOT NULL, name text, address text, PRIMARY KEY(zone, replica))
+        WITH (fillfactor = 50)
       """
 
-    /// Whether the table is there with the column that a program of before does not have.
-    static func hasNames(_ connection: PostgresConnection) throws -> Bool {
+    /// Whether the table is there with the columns that a program of before does not have.
+    static func isWhole(_ connection: PostgresConnection) throws -> Bool {
       try connection.run(
         """
-        SELECT EXISTS (SELECT 1 FROM information_schema.columns WHERE table_name = 'sighting'
-          AND column_name = 'name' AND table_schema = ANY (current_schemas(false)))
+        SELECT count(*) FROM information_schema.columns WHERE table_name = 'sighting'
+          AND column_name IN ('name', 'address') AND table_schema = ANY (current_schemas(false))
         """
-      ).bool(0, 0)
+      ).int64(0, 0) >= 2
     }
 
     /// Makes the table, or gives that of a program of before what it lacks.
     static func make(on connection: PostgresConnection) throws {
       try connection.execute(statement)
-      guard try !hasNames(connection) else { return }
-      try connection.execute("ALTER TABLE sighting ADD COLUMN IF NOT EXISTS name text")
+      guard try !isWhole(connection) else { return }
+      for column in ["name", "address"] {
+        try connection.execute("ALTER TABLE sighting ADD COLUMN IF NOT EXISTS \(column) text")
+      }
     }
 
     /// Writes what was seen, without what belongs to a log that is no more; the later word of two nodes stays.
@@ -62,18 +65,21 @@
         guard !own.isEmpty else { return }
         try connection.run(
           """
-          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name)
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address)
           SELECT $1, seen.replica, seen.cursor, convert_from(seen.token, 'UTF8'), seen.ms,
-            nullif(convert_from(seen.name, 'UTF8'), '')
-          FROM unnest($2::uuid[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bytea[])
-            AS seen(replica, cursor, token, ms, name)
+            nullif(convert_from(seen.name, 'UTF8'), ''),
+            nullif(convert_from(seen.address, 'UTF8'), '')
+          FROM unnest($2::uuid[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bytea[], $7::bytea[])
+            AS seen(replica, cursor, token, ms, name, address)
           ON CONFLICT (zone, replica) DO UPDATE SET cursor = excluded.cursor,
-            token = excluded.token, seen_ms = excluded.seen_ms, name = excluded.name
+            token = excluded.token, seen_ms = excluded.seen_ms, name = excluded.name,
+            address = excluded.address
           WHERE sighting.seen_ms <= excluded.seen_ms
           """, .integer(zone), .uuids(own.map(\.key.replica)),
           .integers(own.map { Int64(clamping: $0.value.cursor) }),
           .blobs(own.map { Data($0.value.token.utf8) }), .integers(own.map(\.value.milliseconds)),
-          .blobs(own.map { Data(($0.value.name ?? "").utf8) }))
+          .blobs(own.map { Data(($0.value.name ?? "").utf8) }),
+          .blobs(own.map { Data(($0.value.address ?? "").utf8) }))
       }
     }
 
@@ -106,7 +112,7 @@
         SELECT known.uuid, sighting.cursor, coalesce(replica.last_push, 0),
           (SELECT max(received_ms) FROM log WHERE log.zone = $1 AND log.replica = replica.id
             AND log.number = replica.last_push),
-          sighting.seen_ms, sighting.token, token.name, sighting.name
+          sighting.seen_ms, sighting.token, token.name, sighting.name, sighting.address
         FROM (SELECT uuid FROM replica WHERE zone = $1
           UNION SELECT replica FROM sighting WHERE zone = $1) AS known
         LEFT JOIN replica ON replica.zone = $1 AND replica.uuid = known.uuid
@@ -129,7 +135,8 @@
         lastSeenMilliseconds: rows.isNull(row, 4) ? nil : rows.int64(row, 4),
         token: rows.isNull(row, 5) ? nil : rows.text(row, 5),
         tokenName: rows.isNull(row, 6) ? nil : rows.text(row, 6),
-        name: rows.isNull(row, 7) ? nil : rows.text(row, 7))
+        name: rows.isNull(row, 7) ? nil : rows.text(row, 7),
+        address: rows.isNull(row, 8) ? nil : rows.text(row, 8))
     }
 
     /// Replicas that were seen, those furthest behind first.
@@ -141,7 +148,7 @@
         SELECT seen.replica, seen.cursor, coalesce(replica.last_push, 0),
           (SELECT max(received_ms) FROM log WHERE log.zone = $1 AND log.replica = replica.id
             AND log.number = replica.last_push),
-          seen.seen_ms, seen.token, token.name, seen.name
+          seen.seen_ms, seen.token, token.name, seen.name, seen.address
         FROM (SELECT * FROM sighting WHERE zone = $1 ORDER BY cursor, replica LIMIT $2) AS seen
         LEFT JOIN replica ON replica.zone = $1 AND replica.uuid = seen.replica
         LEFT JOIN token ON token.id = seen.token

@@ -17,7 +17,7 @@
     static let select = """
       SELECT id, name, uuid, generation, head, chain, parent_generation, parent_sequence,
         parent_chain, intent, format_level, next_object, newest_ms, replacements, next_replica,
-        next_name, created_ms FROM zone
+        next_name, created_ms, \(PostgresBounds.column) FROM zone
       """
 
     /// - Throws: `ServerError` (`.storage`) for a row that is damaged.
@@ -38,7 +38,8 @@
         parent: parent, intent: ZoneIntent(rawValue: rows.text(row, 9)) ?? .offer,
         replacements: rows.data(row, 13).uuids,
         formatLevel: UInt16(clamping: rows.int64(row, 10)), head: rows.uint64(row, 4),
-        chain: chain, nextObject: rows.uint64(row, 11), newestMilliseconds: rows.uint64(row, 12))
+        chain: chain, nextObject: rows.uint64(row, 11), newestMilliseconds: rows.uint64(row, 12),
+        limits: ZoneLimits(rows: rows.isNull(row, 17) ? nil : rows.text(row, 17)))
       numbers = Numbers(nextReplica: rows.int64(row, 14), nextName: rows.int64(row, 15))
       createdMilliseconds = rows.int64(row, 16)
     }

@@ -387,7 +387,7 @@
         id: id, name: name, zoneID: zoneID, generation: generation, parent: parent,
         intent: intent, replacements: replacements, formatLevel: formatLevel,
         head: entry.sequence, chain: entry.chain, nextObject: nextObject + contents.newCount,
-        newestMilliseconds: max(newestMilliseconds, contents.newestMilliseconds))
+        newestMilliseconds: max(newestMilliseconds, contents.newestMilliseconds), limits: limits)
     }
   }
 #endif

@@ -43,6 +43,9 @@
         .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
         .integer(Int64(clamping: zone.newestMilliseconds)), .integer(created),
         .blob(zone.replacements.bytes))
+      var limits = zone.limits
+      limits.largeValueBytesMax = nil
+      try PostgresBounds.set(limits, of: zone, on: copy)
       try write(tokens)
       try writeReplicas()
       try writeLog()
@@ -63,22 +66,24 @@
           token.revokedMilliseconds.map { .integer($0) } ?? .null,
           token.name.map { .text($0) } ?? .null,
           token.expiresMilliseconds.map { .integer($0) } ?? .null)
+        try PostgresBindings.set(token.binding, of: token.id, on: copy)
       }
       for row in try source.rows(
-        "SELECT replica, cursor, token, seen_ms, name FROM sighting WHERE zone = ?",
+        "SELECT replica, cursor, token, seen_ms, name, address FROM sighting WHERE zone = ?",
         .integer(zone.id))
       {
         guard case .blob(let replica) = row[0], case .integer(let cursor) = row[1],
           case .text(let token) = row[2], case .integer(let seen) = row[3]
         else { continue }
-        var name = PostgresValue.null
-        if case .text(let text) = row[4] { name = .text(text) }
+        func text(_ value: SQLiteValue) -> PostgresValue {
+          if case .text(let text) = value { .text(text) } else { .null }
+        }
         try copy.run(
           """
-          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name)
-          VALUES($1, $2, $3, $4, $5, $6)
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address)
+          VALUES($1, $2, $3, $4, $5, $6, $7)
           """, .integer(zone.id), .blob(replica), .integer(cursor), .text(token), .integer(seen),
-          name)
+          text(row[4]), text(row[5]))
       }
     }
 

@@ -148,6 +148,6 @@ extension ZoneRecord {
       id: id, name: name, zoneID: zoneID, generation: generation, parent: parent, intent: intent,
       replacements: replacements, formatLevel: formatLevel, head: appended.sequence,
       chain: appended.chain, nextObject: nextObject + newCount,
-      newestMilliseconds: max(newestMilliseconds, contents.newestMilliseconds))
+      newestMilliseconds: max(newestMilliseconds, contents.newestMilliseconds), limits: limits)
   }
 }

@@ -56,8 +56,10 @@ struct LogAppend<Tables: ZoneTables> {
     let isLast = sequence >= LogBounds.numberMax
     guard !isLast, zone.nextObject + push.contents.newCount < LogBounds.numberMax else {
       throw ServerError(
-        .tooLarge, "the log of zone \(zone.name) is full", suggestion: "Create a new zone.")
+        .zoneFull, "the log of zone \(zone.name) is full",
+        suggestion: "Ask the operator for a new zone, or to renew this one.")
     }
+    if !isRefill { try checkLimits(push, zone) }
     var hasNews = true
     do {
       try index(
@@ -82,6 +84,26 @@ struct LogAppend<Tables: ZoneTables> {
         receivedMilliseconds: nowMilliseconds), to: zone)
     return Appended(
       sequence: sequence, firstObjectNumber: zone.nextObject, chain: chain, isRepeat: false)
+  }
+
+  /// What was acknowledged once, a refill, comes back whatever the zone's bounds are by now.
+  ///
+  /// - Throws: `ServerError` (`.diskFull`) where the entry would pass a bound of its zone.
+  private func checkLimits(_ push: Push, _ zone: ZoneRecord) throws {
+    if let most = zone.limits.logEntriesMax {
+      let count = zone.head - min(zone.head, try tables.floor(of: zone))
+      guard count < UInt64(most) else {
+        throw ServerError.zoneIsFull(zone, "logEntriesMax", "has \(count) entries in its log")
+      }
+    }
+    if let most = zone.limits.logBytesMax {
+      let bytes = try tables.logBytes(of: zone)
+      guard push.frame.count <= most - min(bytes, most) else {
+        throw ServerError.zoneIsFull(
+          zone, "logBytesMax",
+          "has \(bytes) bytes in its log, \(push.frame.count) more would come")
+      }
+    }
   }
 
   /// What a refill brings back may name what nobody has any more: the rest of it is wanted all the same.
@@ -193,10 +215,14 @@ struct LogAppend<Tables: ZoneTables> {
       }
       return known
     }
-    guard try tables.replicaCount(of: zone.id) < limits.replicasPerZoneMax else {
+    let most = min(limits.replicasPerZoneMax, zone.limits.replicasMax ?? .max)
+    guard try tables.replicaCount(of: zone.id) < most else {
+      let isOfZone = most < limits.replicasPerZoneMax
       throw ServerError(
-        .tooLarge, "the zone already knows \(limits.replicasPerZoneMax) replicas",
-        suggestion: "Enrol into another zone, or ask the operator to raise replicasPerZoneMax.")
+        .zoneFull, "the zone already knows \(most) replicas",
+        suggestion: "Enrol into another zone, or ask the operator to raise "
+          + (isOfZone
+            ? "replicasMax (driftless-server zone limits \(zone.name))." : "replicasPerZoneMax."))
     }
     return try tables.add(replica, to: zone.id)
   }

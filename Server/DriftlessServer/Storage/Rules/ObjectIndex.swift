@@ -216,7 +216,7 @@ extension ServerError {
 
   static func tooManyNames(_ most: Int) -> ServerError {
     ServerError(
-      .tooLarge, "the zone would have more than \(most) names of properties",
+      .zoneFull, "the zone would have more than \(most) names of properties",
       suggestion: "Use names that the zone has, or ask the operator to raise propertiesPerZoneMax.")
   }
 }

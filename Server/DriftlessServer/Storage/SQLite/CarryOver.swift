@@ -107,6 +107,7 @@ struct CarryOver {
         try connection.run(
           "UPDATE zone SET newest_ms = max(newest_ms, ?) WHERE id = ?",
           .integer(Int64(clamping: known.newestMilliseconds)), .integer(zone.id))
+        try ZoneBounds.set(known.limits, of: zone, on: connection)
       } else {
         let name = Self.free(zone.name, taken)
         taken.insert(name)
@@ -176,7 +177,8 @@ struct CarryOver {
       guard let zone = same(former.zones.first(where: { $0.id == token.zoneID })) else { continue }
       let there = try connection.token(id: token.id)
       if let there, there.revokedMilliseconds == token.revokedMilliseconds,
-        there.expiresMilliseconds == token.expiresMilliseconds, there.name == token.name
+        there.expiresMilliseconds == token.expiresMilliseconds, there.name == token.name,
+        there.binding == token.binding
       {
         continue
       }
@@ -189,6 +191,7 @@ struct CarryOver {
       try TokenNotes.set(
         token.id, name: token.name, expiresMilliseconds: token.expiresMilliseconds,
         on: connection)
+      try TokenBindings.set(token.binding, of: token.id, on: connection)
     }
     let known = Set(former.tokens.map(\.id))
     for token in try connection.tokens()

@@ -174,7 +174,11 @@ extension ServerError {
     case let error as ServerError: self = error
     case let error as SQLiteError where error.isFull:
       self.init(
-        .diskFull, "the server's disk is full; nothing of the push was stored",
+        .diskFull,
+        error.isFullDisk
+          ? "the server's disk is full; nothing of the push was stored"
+          : "the server's database has as many bytes as it may have (databaseBytesMax), or its disk "
+            + "is full; nothing of the push was stored",
         suggestion: "Nothing is lost here: tell the operator, and push again when there is room.")
     case let error as SQLiteError where error.isBusy:
       self = .busy("the server's database is busy")

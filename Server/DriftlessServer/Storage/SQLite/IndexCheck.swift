@@ -186,6 +186,13 @@ extension DatabaseCheck {
         "SELECT id, 'its token is not there' FROM token_note WHERE id NOT IN (SELECT id FROM token)"
       ),
       (
+        "token_binding",
+        """
+        SELECT id, 'its replica is none' FROM token_binding
+        WHERE replica IS NOT NULL AND length(replica) <> 16
+        """
+      ),
+      (
         "operator_token",
         """
         SELECT id, 'its row is damaged' FROM operator_token

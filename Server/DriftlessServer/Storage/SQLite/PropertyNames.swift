@@ -29,7 +29,7 @@ final class PropertyNames {
   }
 
   /// - Parameter most: how many names the zone may have.
-  /// - Throws: `ServerError` (`.tooLarge`) where this would be one more.
+  /// - Throws: `ServerError` (`.zoneFull`) where this would be one more.
   func id(
     of name: String, zone: Int64, most: Int = .max, in connection: SQLiteConnection
   ) throws -> UInt64 {

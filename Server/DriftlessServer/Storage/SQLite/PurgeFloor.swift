@@ -69,9 +69,14 @@ struct PurgeFloor {
     at zone: ZoneRecord, _ options: PurgeOptions, _ now: Int64, _ connection: SQLiteConnection
   ) throws {
     try bringDown(toReplicas: now, options, of: zone, connection)
+    // Of a push that nobody goes on with, the server has forgotten the parts or will.
+    let forgotten = now - Int64(ServerLimits().stagedSeconds) * 1000
     for row in try connection.rows(
-      "SELECT substr(frame, 1, ?) FROM staged WHERE zone = ?",
-      .integer(Int64(ChangeSetHeader.size)), .integer(zone.id))
+      """
+      SELECT substr(frame, 1, ?) FROM staged WHERE zone = ? AND replica NOT IN
+        (SELECT replica FROM staging WHERE touched_ms < ?)
+      """,
+      .integer(Int64(ChangeSetHeader.size)), .integer(zone.id), .integer(forgotten))
     {
       guard case .blob(let bytes) = row[0] else { continue }
       let header = try? ChangeSetDecoder().decodeHeader(bytes)

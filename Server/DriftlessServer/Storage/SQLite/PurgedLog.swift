@@ -89,6 +89,21 @@ enum PurgedLog {
     return bytes
   }
 
+  /// A piece of a file; nil for a name that none has.
+  static func piece(
+    of name: String, of zone: ZoneRecord, first: Int, count: Int,
+    on connection: SQLiteConnection
+  ) throws -> Data? {
+    // SQLite counts bytes from 1 on, in 32 bits; no value has as many.
+    let most = Int(Int32.max) - 1
+    let bytes = try connection.scalar(
+      "SELECT substr(bytes, ?, ?) FROM purge_file WHERE zone = ? AND name = ?",
+      .integer(Int64(min(first, most)) + 1), .integer(Int64(min(count, most))), .integer(zone.id),
+      .text(name))
+    guard case .blob(let bytes)? = bytes else { return nil }
+    return bytes
+  }
+
   private static func damaged(_ what: String, _ zone: ZoneRecord) -> ServerError {
     ServerError(
       .storage, "the log of zone \(zone.name) was purged, and \(what) is damaged or gone",

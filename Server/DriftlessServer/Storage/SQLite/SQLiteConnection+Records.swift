@@ -6,7 +6,8 @@ import Foundation
 extension SQLiteConnection {
   private static let zoneColumns = """
     SELECT id, name, uuid, generation, head, chain, parent_generation, parent_sequence,
-      parent_chain, intent, format_level, next_object, newest_ms, replacements FROM zone
+      parent_chain, intent, format_level, next_object, newest_ms, replacements,
+      \(ZoneBounds.column) FROM zone
     """
 
   func zone(named name: String) throws -> ZoneRecord? {
@@ -78,7 +79,8 @@ extension SQLiteConnection {
       formatLevel: UInt16(clamping: statement.int64(10)),
       head: UInt64(clamping: statement.int64(4)), chain: chain,
       nextObject: UInt64(clamping: statement.int64(11)),
-      newestMilliseconds: UInt64(clamping: statement.int64(12)))
+      newestMilliseconds: UInt64(clamping: statement.int64(12)),
+      limits: ZoneLimits(rows: statement.isNull(14) ? nil : statement.string(14)))
   }
 
   private func zoneParent(_ statement: SQLiteStatement) throws -> ZoneParent? {
@@ -90,8 +92,10 @@ extension SQLiteConnection {
 
   private static let tokenColumns = """
     SELECT token.id, token.hash, token.zone, zone.name, token.verbs, token.created_ms,
-      token.revoked_ms, token_note.name, token_note.expires_ms
+      token.revoked_ms, token_note.name, token_note.expires_ms,
+      token_binding.id IS NOT NULL, token_binding.replica
     FROM token JOIN zone ON zone.id = token.zone LEFT JOIN token_note ON token_note.id = token.id
+    LEFT JOIN token_binding ON token_binding.id = token.id
     """
 
   func token(id: String) throws -> TokenRecord? {
@@ -117,7 +121,8 @@ extension SQLiteConnection {
       createdMilliseconds: statement.int64(5),
       revokedMilliseconds: statement.isNull(6) ? nil : statement.int64(6),
       name: statement.isNull(7) ? nil : statement.string(7),
-      expiresMilliseconds: statement.isNull(8) ? nil : statement.int64(8))
+      expiresMilliseconds: statement.isNull(8) ? nil : statement.int64(8),
+      binding: TokenBindings.binding(statement, at: 9))
   }
 
   /// Entries after a sequence number, until the bytes are used up; at least one, if there is one.
@@ -134,35 +139,9 @@ extension SQLiteConnection {
       throw ServerError.purged(at: request.after.sequence, floor: floor, current)
     }
     let own = try request.own.flatMap { try replicaRow($0.replica)?.id }
-    let statement = try prepare(
-      """
-      SELECT position, first_object, size, header, chain,
-        CASE WHEN replica = ?1 AND position <= ?2 THEN NULL ELSE body END
-      FROM log WHERE position > ?3 AND position < ?4 ORDER BY position LIMIT ?5
-      """)
-    defer { statement.reset() }
-    statement.bind(own ?? -1, at: 1)
-    statement.bind(LogPosition.of(zone: current.id, number: request.own?.through ?? 0), at: 2)
-    statement.bind(LogPosition.of(zone: current.id, number: request.after.sequence), at: 3)
-    statement.bind(LogPosition.of(zone: current.id &+ 1, number: 0), at: 4)
-    statement.bind(Int64(request.entriesMax), at: 5)
-    var entries: [LogEntry] = []
-    var size = 0
-    while try statement.step() {
-      let isHeaderOnly = statement.isNull(5)
-      let next =
-        PullPage.Entry.headerSize
-        + (isHeaderOnly ? ChangeSetHeader.size : Self.size(statement.int64(2)))
-      guard entries.isEmpty || size + next <= request.bytesMax else { break }
-      size += next
-      entries.append(
-        LogEntry(
-          sequence: LogPosition.number(statement.int64(0)),
-          firstObjectNumber: UInt64(clamping: statement.int64(1)),
-          chain: try chain(statement.data(4)),
-          bytes: isHeaderOnly ? statement.data(3) : statement.data(3) + statement.data(5),
-          isHeaderOnly: isHeaderOnly))
-    }
+    let size = try pageSize(of: current, request, own: own)
+    if size.count > 0 { try request.reserve?(size.bytes) }
+    let entries = try self.entries(of: current, request, own: own, size)
     // What was read of the zone is older than the entries: a purge may have come in between.
     if let first = entries.first, first.sequence != request.after.sequence + 1 {
       let floor = try PurgedLog.floor(of: current, on: self)
@@ -172,6 +151,73 @@ extension SQLiteConnection {
     }
     // The head was read before the entries, so these may reach beyond it.
     return LogPage(entries: entries, head: max(current.head, entries.last?.sequence ?? 0))
+  }
+
+  /// How far a page goes, by what the rows say of their sizes: no change set is read for it.
+  private func pageSize(
+    of zone: ZoneRecord, _ request: PageRequest, own: Int64?
+  ) throws -> (count: Int, bytes: Int) {
+    let statement = try prepare(
+      """
+      SELECT CASE WHEN replica = ?1 AND position <= ?2 THEN NULL ELSE size END
+      FROM log WHERE position > ?3 AND position < ?4 ORDER BY position LIMIT ?5
+      """)
+    defer { statement.reset() }
+    bind(statement, zone, request, own: own, count: request.entriesMax)
+    var (count, bytes) = (0, 0)
+    while try statement.step() {
+      let next = Self.entrySize(statement.isNull(0) ? nil : statement.int64(0))
+      guard count == 0 || bytes + next <= request.bytesMax else { break }
+      bytes += next
+      count += 1
+    }
+    return (count, bytes)
+  }
+
+  private func entries(
+    of zone: ZoneRecord, _ request: PageRequest, own: Int64?, _ page: (count: Int, bytes: Int)
+  ) throws -> [LogEntry] {
+    guard page.count > 0 else { return [] }
+    let statement = try prepare(
+      """
+      SELECT position, first_object, size, header, chain,
+        CASE WHEN replica = ?1 AND position <= ?2 THEN NULL ELSE body END
+      FROM log WHERE position > ?3 AND position < ?4 ORDER BY position LIMIT ?5
+      """)
+    defer { statement.reset() }
+    bind(statement, zone, request, own: own, count: page.count)
+    var entries: [LogEntry] = []
+    var bytes = 0
+    while try statement.step() {
+      let isHeaderOnly = statement.isNull(5)
+      bytes += Self.entrySize(isHeaderOnly ? nil : statement.int64(2))
+      // Another log may stand there by now.
+      guard entries.isEmpty || bytes <= page.bytes else { break }
+      entries.append(
+        LogEntry(
+          sequence: LogPosition.number(statement.int64(0)),
+          firstObjectNumber: UInt64(clamping: statement.int64(1)),
+          chain: try chain(statement.data(4)),
+          bytes: isHeaderOnly ? statement.data(3) : statement.data(3) + statement.data(5),
+          isHeaderOnly: isHeaderOnly))
+    }
+    return entries
+  }
+
+  private func bind(
+    _ statement: SQLiteStatement, _ zone: ZoneRecord, _ request: PageRequest, own: Int64?,
+    count: Int
+  ) {
+    statement.bind(own ?? -1, at: 1)
+    statement.bind(LogPosition.of(zone: zone.id, number: request.own?.through ?? 0), at: 2)
+    statement.bind(LogPosition.of(zone: zone.id, number: request.after.sequence), at: 3)
+    statement.bind(LogPosition.of(zone: zone.id &+ 1, number: 0), at: 4)
+    statement.bind(Int64(count), at: 5)
+  }
+
+  /// The bytes of an entry on the wire, by what its row says of its frame; nil where only the header goes.
+  private static func entrySize(_ frame: Int64?) -> Int {
+    PullPage.Entry.headerSize + (frame.map(size) ?? ChangeSetHeader.size)
   }
 
   /// The bytes of a frame, as a row says that may be damaged.

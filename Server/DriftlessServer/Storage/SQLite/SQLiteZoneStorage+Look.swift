@@ -114,7 +114,8 @@ extension SQLiteConnection {
             WHERE log.replica = replica.id AND log.number = replica.last_push),
           (SELECT max(received_ms) FROM purged
             WHERE purged.replica = replica.id AND purged.number = replica.last_push)),
-        sighting.seen_ms, sighting.token, token_note.name, sighting.name
+        sighting.seen_ms, sighting.token, token_note.name, sighting.name,
+        sighting.address
       FROM (SELECT * FROM sighting WHERE zone = ?1 ORDER BY cursor, replica LIMIT ?2) AS sighting
       LEFT JOIN replica ON replica.uuid = sighting.replica AND replica.zone = ?1
       LEFT JOIN token_note ON token_note.id = sighting.token
@@ -133,7 +134,8 @@ extension SQLiteConnection {
           lastPushMilliseconds: statement.isNull(3) ? nil : statement.int64(3),
           lastSeenMilliseconds: statement.int64(4), token: statement.string(5),
           tokenName: statement.isNull(6) ? nil : statement.string(6),
-          name: statement.isNull(7) ? nil : statement.string(7)))
+          name: statement.isNull(7) ? nil : statement.string(7),
+          address: statement.isNull(8) ? nil : statement.string(8)))
     }
     return reports
   }

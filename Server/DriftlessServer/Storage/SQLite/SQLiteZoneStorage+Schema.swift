@@ -31,6 +31,7 @@ import DriftlessSQLite
 ///               each zone's can be counted.
 /// `clock`       one row: the last time that the server gave. Programs of before know nothing of it, nor of the next ones.
 /// `token_note`  one row a token that has a name or an end.
+/// `token_binding`  one row a token that one replica may use: which, once it has (`TokenBindings`).
 /// `sighting`    one row a replica: when it was last seen, its cursor, the ID of its token, and after which
 ///               place it asked then.
 /// `staged`      one row a part of a push whose last one has not come; `staging` one row a replica that has such: when the last
@@ -39,6 +40,8 @@ import DriftlessSQLite
 ///               the replica (empty once it is whole), the token that it came with, and until when it stays though nothing
 ///               names it. `value_piece`: its bytes. `value_use`: which entries of the log name it, and 0 for the snapshot that stands for
 ///               those that were purged. `value_lost`: values that are named and not there (`LargeValues`).
+/// `zone_limit`  one row a bound of a zone beside the server's; `zone_log`: how many bytes the log of a zone has that is bounded so
+///               (`ZoneBounds`).
 /// `audit`       one row a line of the record of who did what (`AuditLog`).
 /// `operator_token`  one row an operator's token: SHA-256 of the secret, its name, when it ends, when revoked.
 /// `enrolment_code`  one row a code for one use: SHA-256 of its text, what its token is to be, when it ends, and which token was made.
@@ -117,9 +120,10 @@ enum ServerSchema {
     ] + laterTables
   /// Those that a file of this version may not have yet.
   static let laterTables = [
-    "clock", "token_note", "sighting", "operator_token", "staged", "staging", "audit",
+    "clock", "token_note", "token_binding", "sighting", "operator_token", "staged", "staging",
+    "audit",
     "enrolment_code", "purge", "purge_file", "purged", "value", "value_piece", "value_use",
-    "value_lost", "zone_property",
+    "value_lost", "zone_property", "zone_limit", "zone_log",
   ]
 
   /// Tables that a database does not have, as far as it may not be without them.
@@ -199,12 +203,15 @@ enum ServerSchema {
       }
       // Programs of before open a file that has it.
       for statement in [
-        GivenTimes.statement, TokenNotes.statement, Sightings.statement, OperatorTokens.statement,
-        StagedParts.statement, AuditLog.statement, EnrolmentCodes.statement,
+        GivenTimes.statement, TokenNotes.statement, TokenBindings.statement, Sightings.statement,
+        OperatorTokens.statement, StagedParts.statement, AuditLog.statement,
+        EnrolmentCodes.statement,
         PurgedLog.statement, LargeValues.statement, PropertyNames.statement,
+        ZoneBounds.statement, ZoneBounds.forgetting,
         "DROP INDEX IF EXISTS log_replica", logIndex,
         // A program of before deletes zones, and knows nothing of these.
         "DELETE FROM zone_property WHERE zone NOT IN (SELECT id FROM zone)",
+        TokenBindings.forgetting,
       ] {
         try connection.execute(statement)
       }

@@ -94,6 +94,14 @@ extension SQLiteZoneStorage {
     _ connection: SQLiteConnection
   ) throws {
     let length = Int(clamping: value.length)
+    if let most = zone.limits.largeValueBytesMax {
+      let held = Int(clamping: try LargeValues.bytes(of: zone.id, on: connection))
+      guard length <= most - min(held, most) else {
+        throw ServerError.zoneIsFull(
+          zone, "largeValueBytesMax", "has \(held) bytes of large values, \(length) more would come"
+        )
+      }
+    }
     let bounds: [(String, String, Int, Int64?, String?)] = [
       ("the zone", "unnamedValueBytesPerZoneMax", limits.unnamedValueBytesPerZoneMax, zone.id, nil),
       (

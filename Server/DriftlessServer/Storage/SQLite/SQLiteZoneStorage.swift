@@ -210,11 +210,11 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func noteSeen(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName?
+    token: String, name: ReplicaName?, address: String?
   ) async {
     let due = sightings.note(
       replica, in: zone, generation: generation, at: place, given: given, token: token,
-      name: name, milliseconds: clock.now())
+      name: name, address: address, milliseconds: clock.now())
     guard let due else { return }
     writer.later(seconds: due) { [weak self] in self?.writeSightings() }
   }
@@ -225,7 +225,12 @@ package final class SQLiteZoneStorage: ZoneStorage {
   /// Ends what waits when an operator's command has changed zones or tokens, until the task is cancelled.
   package func watch() async {
     let watch = Mutex(OperatorWatch())
+    var kept: ContinuousClock.Instant?
     while !Task.isCancelled {
+      if kept.map({ .now - $0 > .seconds(Self.careSeconds) }) ?? true {
+        kept = .now
+        await letGoOfForgotten()
+      }
       do {
         let hasChanged = try await readers[0].perform { connection in
           try watch.withLock { try $0.sees(connection) }
@@ -235,6 +240,27 @@ package final class SQLiteZoneStorage: ZoneStorage {
         logger.debug("zones and tokens could not be read", metadata: ["error": "\(error)"])
       }
       try? await Task.sleep(for: .seconds(limits.watchSeconds))
+    }
+  }
+
+  private static let careSeconds = 3600
+
+  /// Lets go of parts whose push nobody goes on with, and of values that no entry names and nobody waits for: they go by
+  /// themselves, also where no other comes that wants their room.
+  func letGoOfForgotten() async {
+    do {
+      while try await writer.perform({ [limits, clock] connection in
+        guard !connection.isMoved else { return false }
+        let now = clock.now()
+        try connection.transaction(.immediate) {
+          try StagedParts.dropForgotten(
+            before: now - Int64(limits.current.stagedSeconds) * 1000, on: connection)
+        }
+        // Some at a time: pushes wait for no more.
+        return try LargeValues.collect(at: now, first: 0, on: connection)
+      }) {}
+    } catch {
+      logger.warning("what is forgotten was not let go of", metadata: ["error": "\(error)"])
     }
   }
 
@@ -268,9 +294,9 @@ package final class SQLiteZoneStorage: ZoneStorage {
     _ name: String, of zone: ZoneRecord, first: Int, count: Int
   ) async throws -> Data? {
     try await reader.perform { [snapshots] connection in
-      if let kept = try PurgedLog.bytes(of: name, of: zone, on: connection) {
-        return Data(kept.dropFirst(first).prefix(count))
-      }
+      let kept = try PurgedLog.piece(
+        of: name, of: zone, first: first, count: count, on: connection)
+      if let kept { return kept }
       return try snapshots.piece(of: name, of: zone, first: first, count: count)
     }
   }

@@ -4,7 +4,7 @@ import Foundation
 import Logging
 import Synchronization
 
-/// Owns the table `sighting`: when a replica was last seen, how far it had come, by which token, and the name that it told; and after which place it
+/// Owns the table `sighting`: when a replica was last seen, how far it had come, by which token, from where, and the name that it told; and after which place it
 /// asked last: whether it has what it was given then, nobody knows who takes something away because of it.
 ///
 /// What is seen is kept in memory and written a minute after the first of it, and when the server ends: a request costs no
@@ -13,12 +13,13 @@ final class Sightings: Sendable {
   static let statement = """
     CREATE TABLE IF NOT EXISTS sighting(
       zone INTEGER NOT NULL, replica BLOB NOT NULL, cursor INTEGER NOT NULL, token TEXT NOT NULL,
-      seen_ms INTEGER NOT NULL, asked INTEGER, name TEXT, PRIMARY KEY(zone, replica)) WITHOUT ROWID
+      seen_ms INTEGER NOT NULL, asked INTEGER, name TEXT, address TEXT,
+      PRIMARY KEY(zone, replica)) WITHOUT ROWID
     """
 
   /// Gives the table of a program of before what it lacks.
   static func bringUpToDate(_ connection: SQLiteConnection) throws {
-    for (column, type) in [("asked", "INTEGER"), ("name", "TEXT")] {
+    for (column, type) in [("asked", "INTEGER"), ("name", "TEXT"), ("address", "TEXT")] {
       let has = "SELECT count(*) FROM pragma_table_info('sighting') WHERE name = '\(column)'"
       guard try connection.integer(has) == 0 else { continue }
       try connection.execute("ALTER TABLE sighting ADD COLUMN \(column) \(type)")
@@ -38,6 +39,8 @@ final class Sightings: Sendable {
     let token: String
     /// Nil where none was told.
     let name: String?
+    /// Where it came from; nil where that is not known.
+    let address: String?
     let milliseconds: Int64
   }
 
@@ -63,7 +66,7 @@ final class Sightings: Sendable {
   /// - Returns: in how many seconds who is told so is to write what was seen; nil for not at all.
   func note(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName? = nil, milliseconds: Int64
+    token: String, name: ReplicaName? = nil, address: String? = nil, milliseconds: Int64
   ) -> Double? {
     state.withLock { state in
       let after = place
@@ -80,7 +83,7 @@ final class Sightings: Sendable {
       if state.seen[place] != nil || !isFull {
         state.seen[place] = Sighting(
           generation: generation, cursor: cursor, asked: after, token: token, name: name?.text,
-          milliseconds: milliseconds)
+          address: address?.isEmpty == true ? nil : address, milliseconds: milliseconds)
       }
       if isFull { return 0 }
       guard !state.isWriteDue else { return nil }
@@ -117,14 +120,15 @@ final class Sightings: Sendable {
       guard case .blob(let current)? = generation else { continue }
       let statement = try connection.prepare(
         """
-        INSERT OR REPLACE INTO sighting(zone, replica, cursor, token, seen_ms, asked, name)
-        VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
+        INSERT OR REPLACE INTO sighting(zone, replica, cursor, token, seen_ms, asked, name, address)
+        VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
         """)
       for (place, sighting) in sightings where sighting.generation.bytes == current {
         statement.bind([
           .integer(zone), .blob(place.replica.bytes), .integer(Int64(clamping: sighting.cursor)),
           .text(sighting.token), .integer(sighting.milliseconds),
           .integer(Int64(clamping: sighting.asked)), sighting.name.map { .text($0) } ?? .null,
+          sighting.address.map { .text($0) } ?? .null,
         ])
         try statement.run()
       }

@@ -14,12 +14,13 @@ extension Administration {
   /// - Parameters:
   ///   - label: what the operator calls it.
   ///   - expiresMilliseconds: when it ends, by the server's time; nil for never.
+  ///   - binds: whether the replica that uses it first is the only one that may.
   ///   - handOut: gives it to whoever asked, once it is one. Where this throws, it is taken back: one that nobody has could not
   ///     be told from a lost one.
   /// - Throws: `ServerError` (`.noZone`, `.badName`), and what `handOut` throws.
   @discardableResult package func createToken(
     zone name: String, verbs: Verbs, label: String? = nil, expiresMilliseconds: Int64? = nil,
-    handOut: (AccessToken) throws -> Void = { _ in }
+    binds: Bool = false, handOut: (AccessToken) throws -> Void = { _ in }
   ) throws -> AccessToken {
     _ = try existingZone(name)
     try TokenNotes.check(label)
@@ -27,8 +28,9 @@ extension Administration {
     try write {
       try insert(
         token, zone: existingZone(name).id, verbs: verbs, label: label,
-        expiresMilliseconds: expiresMilliseconds)
-      try note(.tokenCreated, zone: name, token.id, AuditEvent.detail(verbs, label))
+        expiresMilliseconds: expiresMilliseconds, binding: binds ? .first : .none)
+      try note(
+        .tokenCreated, zone: name, token.id, AuditEvent.detail(verbs, label, binds: binds))
     }
     try hand(token, handOut)
     return token
@@ -43,6 +45,7 @@ extension Administration {
         try write {
           try connection.run("DELETE FROM token WHERE id = ?", .text(token.id))
           try TokenNotes.remove(token.id, on: connection)
+          try TokenBindings.remove(token.id, on: connection)
           try note(.tokenRevoked, zone: nil, token.id, "nobody was given it")
         }
       } catch { throw ServerError.unheldToken(token.id, error) }
@@ -50,7 +53,8 @@ extension Administration {
     }
   }
 
-  /// Makes a token in the place of another: of the same zone, verbs and name.
+  /// Makes a token in the place of another: of the same zone, verbs and name. Where that is bound to a replica, the new one is
+  /// to be bound to who uses it first.
   ///
   /// - Parameters:
   ///   - grace: milliseconds for which the old one goes on being one, so that hosts can be given the new one; 0 revokes it.
@@ -66,7 +70,7 @@ extension Administration {
       let old = try validToken(id)
       try insert(
         token, zone: old.zoneID, verbs: old.verbs, label: old.name,
-        expiresMilliseconds: expiresMilliseconds)
+        expiresMilliseconds: expiresMilliseconds, binding: old.binding.renewed)
     }
     // The old one goes on being one until somebody has the new one.
     try hand(token, handOut)
@@ -94,13 +98,15 @@ extension Administration {
   }
 
   private func insert(
-    _ token: AccessToken, zone: Int64, verbs: Verbs, label: String?, expiresMilliseconds: Int64?
+    _ token: AccessToken, zone: Int64, verbs: Verbs, label: String?, expiresMilliseconds: Int64?,
+    binding: TokenBinding
   ) throws {
     try connection.run(
       "INSERT INTO token VALUES(?, ?, ?, ?, ?, NULL)", .text(token.id), .blob(token.hash),
       .integer(zone), .integer(verbs.rawValue), .integer(try serverMilliseconds()))
     try TokenNotes.set(
       token.id, name: label, expiresMilliseconds: expiresMilliseconds, on: connection)
+    try TokenBindings.set(binding, of: token.id, on: connection)
   }
 
   /// Makes a token worthless from the next request on.

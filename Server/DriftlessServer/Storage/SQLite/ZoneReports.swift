@@ -34,6 +34,8 @@ package struct ReplicaReport: Sendable {
   package let tokenName: String?
   /// The name that it told when it was last seen; nil for none.
   package let name: String?
+  /// Where it came from then, as the server saw it: a proxy's, where one is in between; nil where that is not known.
+  package let address: String?
 
   /// Entries that it has not applied.
   package var lag: UInt64? { cursor.map { head > $0 ? head - $0 : 0 } }
@@ -100,7 +102,8 @@ extension Administration {
             WHERE log.replica = replica.id AND log.number = replica.last_push),
           (SELECT max(received_ms) FROM purged
             WHERE purged.replica = replica.id AND purged.number = replica.last_push)),
-        sighting.seen_ms, sighting.token, token_note.name, sighting.name
+        sighting.seen_ms, sighting.token, token_note.name, sighting.name,
+        sighting.address
       FROM (SELECT uuid FROM replica WHERE zone = ?1
         UNION SELECT replica FROM sighting WHERE zone = ?1) AS known
       LEFT JOIN replica ON replica.uuid = known.uuid AND replica.zone = ?1
@@ -123,7 +126,7 @@ extension Administration {
           zone: zone.name, replica: replica, cursor: integer(1).map { UInt64(clamping: $0) },
           head: zone.head, pushes: UInt64(clamping: statement.int64(2)),
           lastPushMilliseconds: integer(3), lastSeenMilliseconds: integer(4), token: text(5),
-          tokenName: text(6), name: text(7)))
+          tokenName: text(6), name: text(7), address: text(8)))
     }
     return reports.sorted(by: ReplicaReport.isFirst)
   }

@@ -15,6 +15,7 @@ extension SQLiteConnection {
       .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
       .integer(Int64(clamping: zone.newestMilliseconds)), .integer(createdMilliseconds),
       .blob(zone.replacements.bytes))
+    try ZoneBounds.set(zone.limits, of: zone, on: self)
   }
 
   /// Begins a new generation of a zone, with an empty log.
@@ -30,6 +31,7 @@ extension SQLiteConnection {
       .integer(Int64(clamping: zone.head)), .blob(zone.chain.bytes), .text(intent.rawValue),
       .blob(next.chain.bytes), .blob(next.replacements.bytes), .integer(zone.id))
     try empty(zone)
+    try TokenBindings.begin(anewIn: zone.id, on: self)
     try LargeValues.letGo(of: zone.id, at: Administration.hostMilliseconds, on: self)
   }
 
@@ -40,7 +42,9 @@ extension SQLiteConnection {
     try run("DELETE FROM token WHERE zone = ?", .integer(zone.id))
     try EnrolmentCodes.drop(of: zone.id, on: self)
     try TokenNotes.forgetOthers(on: self)
+    try execute(TokenBindings.forgetting)
     try run("DELETE FROM zone WHERE id = ?", .integer(zone.id))
+    try execute(ZoneBounds.forgetting)
   }
 
   /// Deletes a zone's log with all that is kept of it.
@@ -73,13 +77,14 @@ extension ZoneRecord {
   /// The zone of a generation whose log is empty.
   init(
     id: Int64, name: String, zoneID: UUID, generation: UUID, parent: ZoneParent?,
-    intent: ZoneIntent, replacements: [UUID], formatLevel: UInt16, newestMilliseconds: UInt64
+    intent: ZoneIntent, replacements: [UUID], formatLevel: UInt16, newestMilliseconds: UInt64,
+    limits: ZoneLimits = ZoneLimits()
   ) {
     self.init(
       id: id, name: name, zoneID: zoneID, generation: generation, parent: parent, intent: intent,
       replacements: replacements, formatLevel: formatLevel, head: 0,
       chain: .start(generation: generation), nextObject: 1,
-      newestMilliseconds: newestMilliseconds)
+      newestMilliseconds: newestMilliseconds, limits: limits)
   }
 
   /// The same zone with nothing in its log, as another row.
@@ -87,6 +92,6 @@ extension ZoneRecord {
     ZoneRecord(
       id: id, name: name, zoneID: zoneID, generation: generation, parent: parent, intent: intent,
       replacements: replacements, formatLevel: formatLevel,
-      newestMilliseconds: newestMilliseconds)
+      newestMilliseconds: newestMilliseconds, limits: limits)
   }
 }

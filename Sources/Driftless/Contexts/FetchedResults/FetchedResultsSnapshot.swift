@@ -104,11 +104,9 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
         guard let origin = name(id, before, old) else { continue }
         if origin == section.name { stayed.append(id) } else { moved.insert(id) }
       }
-      let known = Set(stayed)
-      let origins = old.sections.first { $0.name == section.name }?.objectIDs ?? []
-      for change in stayed.difference(from: origins.filter(known.contains)).removals {
-        if case .remove(_, let id, _) = change { moved.insert(id) }
-      }
+      let origins = stayed.map { id in before[id].map { Int64($0.section) << 32 | Int64($0.row) } }
+      let kept = Set(OrderPlaces.longestAscent(origins))
+      moved.formUnion(stayed.indices.lazy.filter { !kept.contains($0) }.map { stayed[$0] })
     }
     return moved
   }
@@ -117,9 +115,10 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
     from old: FetchedResultsSnapshot
   ) -> [FetchedResultsUpdate.SectionChange] {
     let (before, after) = (old.sections.map(\.name), sections.map(\.name))
-    return before.indices.filter { !after.contains(before[$0]) }
+    let (former, present) = (Set(before), Set(after))
+    return before.indices.filter { !present.contains(before[$0]) }
       .map { .delete(name: before[$0], at: $0) }
-      + after.indices.filter { !before.contains(after[$0]) }
+      + after.indices.filter { !former.contains(after[$0]) }
       .map { .insert(name: after[$0], at: $0) }
   }
 }

@@ -181,10 +181,14 @@ struct ChildSave {
 }
 
 extension ManagedObject {
-  /// Attributes and to-one relationships that a child's save copies: all of a new object, transient ones with them.
+  /// Attributes and to-one relationships that a child's save copies: all of a new object, transient ones with them; of another
+  /// what differs from what the child took from its parent, which may have other values by now.
   fileprivate final var slotsToCopy: [Int] {
     if isInserted { return (0..<shape.slotCount).filter { shape.kinds[$0] != .toMany } }
-    return changed.indexes.filter { shape.kinds[$0] != .toMany }
+    let differing = changedSlots
+    return changed.indexes.filter { slot in
+      shape.kinds[slot] != .toMany && (shape.isTransient[slot] || differing.contains(slot))
+    }
   }
 }
 

@@ -323,6 +323,7 @@ extension ManagedObjectContext {
 
   private func finish(_ writer: SaveWriter) {
     let isAskedFor = distantChildren.areThere
+    let newKey = writer.savedKeys
     writer.inserted.walk { object in
       // An object that took its key along is no longer found by the temporary one.
       let key = writer.newKey(object.objectKey)
@@ -336,12 +337,12 @@ extension ManagedObjectContext {
       if undoManager != nil {
         graph.keys.noteRenamed(object.objectKey, key, in: writer.plan.index)
       }
-      object.commit(key: key.key, version: 1) { writer.newKey($0) }
+      object.commit(key: key.key, version: 1, newKey)
       graph.add(object)
     }
     var place = 0
     writer.updated.walk { object in
-      object.commit(key: object.key, version: writer.versions[place]) { writer.newKey($0) }
+      object.commit(key: object.key, version: writer.versions[place], newKey)
       place += 1
     }
     for cut in writer.cuts { cut.object.loseReference(at: cut.slot, version: cut.version) }

@@ -62,6 +62,27 @@ extension SaveWriter {
     for (key, relation) in deletion.freed { try noteFreed(key, relation, transaction) }
   }
 
+  /// Objects that others deleted and that stay so, though this save changed them.
+  var keysOfGone: Set<ObjectKey> {
+    Set(resolutions.lazy.filter { $0.values == nil }.map(\.object.objectKey))
+  }
+
+  /// The keys of objects once all is written; 0 for those that are no more.
+  var savedKeys: (ObjectKey) -> ObjectKey {
+    let gone = keysOfGone
+    if gone.isEmpty { return { newKey($0) } }
+    return { gone.contains($0) ? ObjectKey(entity: 0, key: 0) : newKey($0) }
+  }
+
+  /// This save may have given members to what others deleted: they refer to nothing, or the save fails where they must refer to
+  /// something.
+  mutating func freeMembersOfGone(_ transaction: WriteTransaction) throws {
+    let gone = resolutions.filter { $0.values == nil }.map(\.object)
+    var members: [(ObjectKey, Relation)] = []
+    try forEachReference(to: gone, transaction) { members.append(($1, $2)) }
+    for (member, relation) in members { try cut(member, relation, transaction) }
+  }
+
   private func checkNoneDenies(
     _ owners: [ManagedObject], _ transaction: WriteTransaction
   ) throws {

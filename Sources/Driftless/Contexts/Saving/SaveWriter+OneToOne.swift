@@ -85,7 +85,8 @@ extension SaveWriter {
     resolutions.append(.init(object: end, values: row.values, version: row.version))
   }
 
-  private mutating func cut(
+  /// A row refers to nothing any more, or to the one again that it referred to before.
+  mutating func cut(
     _ owner: ObjectKey, _ relation: Relation, _ transaction: WriteTransaction
   ) throws {
     if let former = try formerPartner(of: owner, relation, transaction) {

@@ -79,6 +79,7 @@ struct SaveWriter {
     try insertRows(transaction)
     try changed.walk { try update($0, transaction) }
     try resolveUpdates(doomed, transaction)
+    try freeMembersOfGone(transaction)
     // Pairs and places come when all rows are there; what leaves a holder does so before it comes to another.
     let dropped = Set(
       resolutions.lazy.filter { $0.isTheirs }.map { ObjectIdentifier($0.object) }
@@ -87,7 +88,8 @@ struct SaveWriter {
     if plan.oneSidedRelations.contains(where: \.isExclusive) {
       for object in holders { try letMembersGo(of: object, transaction) }
     }
-    for object in holders { try writePairs(of: object, transaction) }
+    let absent = keysOfGone
+    for object in holders { try writePairs(of: object, without: absent, transaction) }
     if !revived.isEmpty { try relateAnew(revived, transaction) }
     let gone = Set(deleted.lazy.map { ObjectIdentifier($0) })
     // The policy may have refreshed one, and given the delete up.
@@ -338,7 +340,11 @@ struct SaveWriter {
   // MARK: Relationships
 
   /// Writes the pairs of many-to-many relationships and the places of ordered ones.
-  func writePairs(of object: ManagedObject, _ transaction: WriteTransaction) throws {
+  ///
+  /// - Parameter absent: Objects without a row, which nothing is to hold.
+  func writePairs(
+    of object: ManagedObject, without absent: Set<ObjectKey> = [], _ transaction: WriteTransaction
+  ) throws {
     guard !object.collections.isEmpty else { return }
     for slot in object.shape.toManySlots {
       guard let state = object.collections[slot], state.hasChanges,
@@ -347,7 +353,7 @@ struct SaveWriter {
       let source = newKey(object.objectKey)
       if relation.isManyToMany, relation.isRecorded {
         let removed = state.removed.values.map(newKey).filter { $0.key > 0 }
-        let added = state.added.map(newKey).filter { $0.key > 0 }
+        let added = state.added.map(newKey).filter { $0.key > 0 && !absent.contains($0) }
         if !removed.isEmpty {
           try transaction.removePairs(relation.description, source, removed)
         }
@@ -369,7 +375,8 @@ struct SaveWriter {
       order = arranged.map(newKey)
     } else {
       let stored = try transaction.toManyKeys(of: source, relation.description)
-      order = stored.filter { !added.contains($0) } + added
+      let new = Set(added)
+      order = stored.filter { !new.contains($0) } + added
     }
     try transaction.setOrder(
       relation.description, source, order.filter { $0.key > 0 },

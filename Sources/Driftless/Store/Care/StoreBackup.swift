@@ -91,11 +91,17 @@ extension PersistentStore {
   ) throws {
     try connection.withSnapshot {
       let names = try ExternalData.referenced(schema.externalColumns, connection)
-      if let own = self.url {
-        try ExternalDataFolder(store: own.path).copy(names, to: ExternalDataFolder(store: url.path))
+      let folder = ExternalDataFolder(store: url.path)
+      let copied = try self.url.map {
+        try ExternalDataFolder(store: $0.path).copy(names, to: folder)
       }
-      try connection.backUp(to: copy, progress: progress)
-      try FileIdentity.markCopy(copy)
+      do {
+        try connection.backUp(to: copy, progress: progress)
+        try FileIdentity.markCopy(copy)
+      } catch {
+        folder.remove(copied ?? [])
+        throw error
+      }
     }
   }
 }

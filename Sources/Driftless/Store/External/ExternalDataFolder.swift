@@ -147,22 +147,50 @@ struct ExternalDataFolder: Sendable {
   }
 
   /// Gives another store files of this one. A file is never changed, so two stores may share it. One that is gone is gone
-  /// for both.
-  func copy(_ names: some Sequence<String>, to other: ExternalDataFolder) throws {
-    let manager = FileManager.default
-    var isFirst = true
-    for name in names
-    where !manager.fileExists(atPath: other.file(name).path)
-      && manager.fileExists(atPath: file(name).path)
-    {
-      if isFirst { try Self.create(other.url) }
-      isFirst = false
-      if link(file(name).path, other.file(name).path) != 0 {
-        try manager.copyItem(at: file(name), to: other.file(name))
-        try NewFile.synchronize(other.file(name))
+  /// for both. A file that is there counts where it is as long as this one: what broke off while it was written is shorter.
+  ///
+  /// - Returns: The files that were not there.
+  /// - Throws: what keeps one from being written. None of those that were not there is left then.
+  @discardableResult
+  func copy(_ names: some Sequence<String>, to other: ExternalDataFolder) throws -> [String] {
+    var copied: [String] = []
+    do {
+      for name in names {
+        guard let size = size(of: name), other.size(of: name) != size else { continue }
+        if copied.isEmpty { try Self.create(other.url) }
+        copied.append(name)
+        unlink(other.file(name).path)
+        if link(file(name).path, other.file(name).path) != 0 {
+          try NewFile.write(at: other.file(name)) { try copyBytes(of: name, to: $0) }
+        }
       }
+      if !copied.isEmpty { try NewFile.synchronize(other.url) }
+    } catch {
+      other.remove(copied)
+      throw error
     }
-    if !isFirst { try NewFile.synchronize(other.url) }
+    return copied
+  }
+
+  private func copyBytes(of name: String, to partial: URL) throws {
+    let (source, copy) = try (
+      FileHandle(forReadingFrom: file(name)), FileHandle(forWritingTo: partial)
+    )
+    defer {
+      try? source.close()
+      try? copy.close()
+    }
+    while let bytes = try source.read(upToCount: Self.copiedAtOnce), !bytes.isEmpty {
+      try copy.write(contentsOf: bytes)
+    }
+  }
+
+  private static let copiedAtOnce = 1 << 20
+
+  /// Bytes of a file; nil where there is none.
+  private func size(of name: String) -> Int64? {
+    var status = stat()
+    return stat(file(name).path, &status) == 0 ? Int64(status.st_size) : nil
   }
 
   /// Removes the folder and all in it, unless another store may have something there.

@@ -11,13 +11,12 @@ struct RTreeNarrowing {
 
   /// The condition; nil when no R-tree index has all its numbers bounded by the predicate.
   func condition(_ predicate: FetchPredicate) -> SQLFragment? {
-    guard !schema.rTrees.isEmpty else { return nil }
     let bounds = Self.bounds(of: predicate)
     guard !bounds.isEmpty else { return nil }
     var owner: EntityDescription? = entity
     while let entity = owner {
       for index in entity.indexes where index.elements.first?.collationType == .rTree {
-        guard let tree = RTreeIndex(index, of: entity, schema), schema.rTrees.contains(tree.name),
+        guard let tree = RTreeIndex(index, of: entity, schema), schema.has(tree),
           tree.dimensions.allSatisfy({ bounds[$0.property] != nil })
         else { continue }
         return condition(tree, bounds)

@@ -80,17 +80,25 @@ extension ReadTransaction {
     }
     let list = SQLFragment.value(.text("[" + owners.map(String.init).joined(separator: ",") + "]"))
     let places = SQLFragment.joined([owner] + (order.map { [$0] } ?? []), by: ", ")
+    let place = order ?? SQLFragment("NULL")
     let query =
-      "SELECT " + owner + ", t.Z_PK, t.Z_ENT FROM " + source + " WHERE " + owner
+      "SELECT " + owner + ", t.Z_PK, t.Z_ENT, " + place + " FROM " + source + " WHERE " + owner
       + " IN (SELECT value FROM json_each(" + list + ")) ORDER BY " + places + ", t.Z_PK"
     let statement = try connection.prepareUncached(query.sql)
     statement.bind(query.bindings)
-    var keys: [Int64: [ObjectKey]] = [:]
-    while try statement.step() {
-      keys[statement.int64(0), default: []].append(
-        statement.objectKey(2, 1))
+    guard order != nil else {
+      var keys: [Int64: [ObjectKey]] = [:]
+      while try statement.step() {
+        keys[statement.int64(0), default: []].append(statement.objectKey(2, 1))
+      }
+      return keys
     }
-    return keys
+    var orders: [Int64: PlaceOrder] = [:]
+    while try statement.step() {
+      orders[statement.int64(0), default: PlaceOrder()]
+        .append(statement.objectKey(2, 1), placeIn: statement, 3)
+    }
+    return try orders.mapValues { try $0.keys(self) }
   }
 }
 

@@ -1,0 +1,104 @@
+#if PostgreSQL
+  import Foundation
+
+  /// Owns the tables `zone_limit` and `zone_log`: as `ZoneBounds` of a data folder.
+  enum PostgresBounds {
+    static let statements = [
+      """
+      CREATE TABLE IF NOT EXISTS zone_limit(
+        zone bigint NOT NULL, uuid uuid NOT NULL, name text NOT NULL, value bigint NOT NULL,
+        PRIMARY KEY(zone, uuid, name))
+      """,
+      """
+      CREATE TABLE IF NOT EXISTS zone_log(
+        zone bigint PRIMARY KEY, generation uuid NOT NULL, through bigint NOT NULL,
+        bytes bigint NOT NULL)
+      """,
+    ]
+
+    /// In the list of what is read of a zone.
+    static let column = """
+      (SELECT string_agg(zone_limit.name || '=' || zone_limit.value, ',') FROM zone_limit
+        WHERE zone_limit.zone = zone.id AND zone_limit.uuid = zone.uuid)
+      """
+
+    static func set(
+      _ limits: ZoneLimits, of zone: ZoneRecord, on connection: PostgresConnection
+    ) throws {
+      try connection.run("DELETE FROM zone_limit WHERE zone = $1", .integer(zone.id))
+      for (name, value) in limits.all {
+        try connection.run(
+          "INSERT INTO zone_limit VALUES($1, $2, $3, $4)", .integer(zone.id), .uuid(zone.zoneID),
+          .text(name), .integer(Int64(value)))
+      }
+    }
+
+    static func drop(of zone: ZoneRecord, on connection: PostgresConnection) throws {
+      for table in ["zone_limit", "zone_log"] {
+        try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
+      }
+    }
+
+    /// Bytes of the entries that the database has of a zone, counted a bounded piece further. Who calls it holds the zone's row.
+    ///
+    /// - Parameter head: the last of those entries.
+    static func logBytes(
+      of zone: ZoneRecord, through head: UInt64, on connection: PostgresConnection
+    ) throws -> Int {
+      let known = try connection.run(
+        "SELECT through, bytes FROM zone_log WHERE zone = $1 AND generation = $2",
+        .integer(zone.id), .uuid(zone.generation))
+      var (through, bytes) = (UInt64(0), Int64(0))
+      if known.count > 0, known.uint64(0, 0) <= head {
+        (through, bytes) = (known.uint64(0, 0), known.int64(0, 1))
+      }
+      guard through < head else { return Int(clamping: bytes) }
+      let end = min(head, through + UInt64(ZoneLimits.entriesAtOnce))
+      bytes += try connection.run(
+        """
+        SELECT coalesce(sum(size), 0)::bigint FROM log
+        WHERE zone = $1 AND sequence > $2 AND sequence <= $3
+        """, .integer(zone.id), .integer(Int64(clamping: through)),
+        .integer(Int64(clamping: end))
+      ).int64(0, 0)
+      try connection.run(
+        """
+        INSERT INTO zone_log VALUES($1, $2, $3, $4) ON CONFLICT (zone) DO UPDATE
+        SET generation = excluded.generation, through = excluded.through, bytes = excluded.bytes
+        """, .integer(zone.id), .uuid(zone.generation), .integer(Int64(clamping: end)),
+        .integer(bytes))
+      return Int(clamping: bytes)
+    }
+  }
+
+  extension PostgresZoneTables {
+    func logBytes(of zone: ZoneRecord) throws -> Int {
+      // What this transaction took is in memory until it is written.
+      let head = newEntries.first.map { $0.entry.sequence - 1 } ?? zone.head
+      let written = try PostgresBounds.logBytes(of: zone, through: head, on: connection)
+      return newEntries.reduce(written) { $0 + $1.entry.push.frame.count }
+    }
+  }
+
+  extension PostgresAdministration {
+    @discardableResult package func changeLimits(
+      of name: String, _ changes: [String: Int?]
+    ) throws -> ZoneLimits {
+      try write {
+        let zone = try existing(name, locks: true)
+        var limits = zone.limits
+        for (bound, value) in changes { try limits.set(bound, to: value) }
+        guard limits.largeValueBytesMax == nil else {
+          throw ServerError(
+            .folderOnly,
+            "largeValueBytesMax is not there for PostgreSQL, which keeps no large values",
+            suggestion: "Set the other bounds alone.")
+        }
+        guard limits != zone.limits else { return limits }
+        try PostgresBounds.set(limits, of: zone, on: connection)
+        try note(.limitsChanged, zone: name, nil, limits.changes(from: zone.limits))
+        return limits
+      }
+    }
+  }
+#endif
