@@ -82,7 +82,7 @@ struct FetchIndexes {
     }
     guard let column = schema.columnName(of: slot, in: entity) else { return nil }
     if case .attribute(_, let type) = entity.layout.slots[slot].kind,
-      QueryCompilation.isKeptAsDouble(type)
+      type == .double || type == .float
     {
       return QueryCompilation.comparable(.identifier(column)).sql
     }

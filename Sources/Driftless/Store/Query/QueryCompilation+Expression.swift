@@ -48,7 +48,7 @@ extension QueryCompilation {
     switch try destination(of: path, from: root) {
     case .attribute(let column, let type):
       return .computed(
-        Self.isKeptAsDouble(type) ? Self.comparable(column) : column,
+        type == .double || type == .float ? Self.comparable(column) : column,
         try kind(of: type, expression))
     case .toOne(let column, let relationship):
       let table = schema.tableName(of: try destination(of: relationship))
@@ -61,12 +61,7 @@ extension QueryCompilation {
     }
   }
 
-  /// Whether a column of the type may have bytes for a number that SQLite does not keep.
-  static func isKeptAsDouble(_ type: AttributeType) -> Bool {
-    type == .double || type == .float || type == .date
-  }
-
-  /// A double of a column, or a date, as predicates and sorts see it: of the two that are kept as bytes (see ``ExactDouble``), -0.0 is 0
+  /// A double of a column as predicates and sorts see it: of the two that are kept as bytes (see ``ExactDouble``), -0.0 is 0
   /// and NaN is missing. SQLite would take bytes for more than any number.
   static func comparable(_ column: SQLFragment) -> SQLFragment {
     "(CASE WHEN " + column + " < x'' THEN " + column + " WHEN " + column
