@@ -121,7 +121,10 @@ extension TokenCommand {
     @Option(help: "How long the old one is still taken: 7d, 12h, 30m; 0 for not at all.")
     var grace = "0"
 
-    @Option(help: "When the new one ends: 90d, 12h, or a time. Never, if not given.")
+    @Option(
+      help: """
+        When the new one ends: 90d, 12h, a time, or never. If not given, it lives as long as the old one was made to.
+        """)
     var expires: String?
 
     @OptionGroup var common: CommonOptions
@@ -130,13 +133,13 @@ extension TokenCommand {
       let id = AccessToken(text: id)?.id ?? id
       try common.administeringZones { administration in
         let now = try administration.serverMilliseconds()
-        let end = try expires.map { try TokenEnd($0, now: now) }
         let wait = grace == "0" ? 0 : try TokenEnd.span(grace)
         guard let old = try administration.tokens().first(where: { $0.id == id }) else {
           throw ServerError(
             .notFound, "there is no token with the ID \(id)",
             suggestion: "See the IDs: driftless-server token list")
         }
+        let end = try TokenEnd(of: expires, inPlaceOf: old, now: now)
         try administration.rotateToken(
           id: id, grace: wait, expiresMilliseconds: end?.milliseconds
         ) { token in
@@ -168,6 +171,20 @@ struct TokenEnd {
       }
     } else {
       milliseconds = now + (try Self.span(text))
+    }
+  }
+
+  /// When a token ends that takes the place of another: as `text` says, else after as long as the other one was made for. Nil for never.
+  ///
+  /// - Throws: `ServerError` (`.badName`).
+  init?(of text: String?, inPlaceOf old: TokenRecord, now: Int64) throws {
+    if text == "never" { return nil }
+    if let text {
+      try self.init(text, now: now)
+    } else if let end = old.expiresMilliseconds {
+      milliseconds = now + max(0, end - old.createdMilliseconds)
+    } else {
+      return nil
     }
   }
 

@@ -17,7 +17,16 @@ struct OperatorCommandTests {
     let id = try #require(made[0]["id"] as? String)
     var values = created + made + plain
     values += try folder.json(["token", "list"])
-    values += try folder.json(["token", "rotate", id, "--grace", "1d"])
+    // It lives as long as the old one was made to, unless another end is said.
+    let rotated = try folder.json(["token", "rotate", id, "--grace", "1d"])
+    let end = try Date(
+      try #require(rotated[0]["expires"] as? String),
+      strategy: .iso8601.time(includingFractionalSeconds: true))
+    #expect(abs(end.timeIntervalSinceNow - 90 * 86_400) < 3600)
+    let other = try #require(rotated[0]["id"] as? String)
+    let endless = try folder.json(["token", "rotate", other, "--expires", "never"])
+    #expect(endless[0]["expires"] is NSNull)
+    values += rotated + endless
     values += try folder.json(["zone", "list"])
     values += try folder.json(["zone", "inspect", "shop"])
     let limits = try folder.json(["zone", "limits", "shop", "--set", "logBytesMax=1000"])
