@@ -21,7 +21,7 @@ struct OperatorCommandTests {
     let rotated = try folder.json(["token", "rotate", id, "--grace", "1d"])
     let end = try Date(
       try #require(rotated[0]["expires"] as? String),
-      strategy: .iso8601.time(includingFractionalSeconds: true))
+      strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     #expect(abs(end.timeIntervalSinceNow - 90 * 86_400) < 3600)
     let other = try #require(rotated[0]["id"] as? String)
     let endless = try folder.json(["token", "rotate", other, "--expires", "never"])
