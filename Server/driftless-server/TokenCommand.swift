@@ -156,6 +156,8 @@ extension TokenCommand {
 struct TokenEnd {
   let milliseconds: Int64
 
+  private init(milliseconds: Int64) { self.milliseconds = milliseconds }
+
   /// Reads a span from now on, or a time in ISO 8601.
   ///
   /// - Parameter now: the server's time.
@@ -182,7 +184,7 @@ struct TokenEnd {
     if let text {
       try self.init(text, now: now)
     } else if let end = old.expiresMilliseconds {
-      milliseconds = now + max(0, end - old.createdMilliseconds)
+      self.init(milliseconds: now + max(0, end - old.createdMilliseconds))
     } else {
       return nil
     }

@@ -157,8 +157,9 @@ struct FetchIndexTests {
     _ = try store.write(TransactionInfo()) { transaction in
       for key in keys where key.key % 17 == 0 { try transaction.delete(key, expectedVersion: nil) }
     }
-    func found(_ store: PersistentStore, _ rTrees: Set<String>?, _ format: String) throws -> [Int64]
-    {
+    func found(
+      _ store: PersistentStore, _ rTrees: [String: Set<String>]?, _ format: String
+    ) throws -> [Int64] {
       let schema = StoreSchema(
         model: store.model, rTrees: rTrees,
         numbers: Dictionary(
@@ -174,7 +175,7 @@ struct FetchIndexTests {
       "latitude > 1.3333333333333333 AND latitude < 5 AND longitude > -1",
     ] {
       let narrowed = try found(store, nil, format)
-      #expect(try narrowed == found(store, [], format), "\(format)")
+      #expect(try narrowed == found(store, [:], format), "\(format)")
       #expect(!narrowed.isEmpty, "\(format)")
     }
     #expect(try store.check().isSound)
