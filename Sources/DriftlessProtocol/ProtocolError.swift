@@ -39,7 +39,7 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let busy = Code(rawValue: "busy")
     /// The server has no room left.
     public static let diskFull = Code(rawValue: "disk-full")
-    /// The zone has as many replicas, names or entries as it may have, whatever is in the push.
+    /// The zone has as many replicas, names, entries, bytes or large values as it may have, whatever is in the push.
     public static let zoneFull = Code(rawValue: "zone-full")
     /// A part of a push is not at the server, or not any more: send it whole.
     public static let notStaged = Code(rawValue: "not-staged")

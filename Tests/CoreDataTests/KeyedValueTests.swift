@@ -120,7 +120,7 @@ struct KeyedValueTests {
   @Test(
     "Sums and averages over infinity, over no number and beside decimals are what the numbers give")
   func oddSums() throws {
-    try context.performAndWait {
+    context.performAndWait {
       let album = Album(context: context)
       let pages = [1, 2, 3].map { Page($0, context) }
       album.setValue(Set(pages), forKey: "notes")

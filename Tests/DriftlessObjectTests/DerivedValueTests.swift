@@ -114,4 +114,25 @@ struct DerivedValueTests {
     context.processPendingChanges()
     #expect(folder["count"] as? Int64 == 0)
   }
+
+  @Test("A merge of the history shows derived values, and hides no conflict")
+  func mergedHistory() throws {
+    let container = try container()
+    let (context, other) = (container.newContext(), container.newContext())
+    let folder = try context.insert(entityNamed: "Folder")
+    folder["name"] = "a"
+    try context.save()
+    folder["name"] = "mine"
+    let same = try other.existingObject(with: folder.objectID)
+    same["name"] = "theirs"
+    try other.save()
+    let store = container.persistentStoreCoordinator.persistentStores[0]
+    let count = try store.fetchHistory(.fetchHistory(after: nil as PersistentHistoryToken?)).count
+    try other.insert(entityNamed: "Note")["folder"] = same
+    try other.save()
+    let all = try store.fetchHistory(.fetchHistory(after: nil as PersistentHistoryToken?))
+    try context.mergeChanges(fromHistory: Array(all.dropFirst(count)))
+    #expect(folder["count"] as? Int64 == 1 && folder["name"] as? String == "mine")
+    #expect(throws: SaveConflictError.self) { try context.save() }
+  }
 }

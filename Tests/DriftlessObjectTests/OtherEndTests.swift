@@ -169,4 +169,28 @@ struct OtherEndTests {
     try context.save()
     #expect(all[0].books.array == [book])
   }
+
+  @Test("A delete that is given up is given up after a merge, and is back when that is undone")
+  func deleteGivenUpLater() throws {
+    context.undoManager = UndoManager()
+    let author = try authors("a")[0]
+    let book = try context.insert(Book.self)
+    book.author = author
+    try context.save()
+    context.undoManager?.removeAllActions()
+    context.automaticallyMergesChangesFromParent = true
+    context.delete(author)
+    context.processPendingChanges()
+    let other = library.container.newContext()
+    try other.insert(Book.self).title = "another"
+    try other.save()
+    context.processPendingChanges()
+    try context.insert(author)
+    context.processPendingChanges()
+    #expect(book.author === author && author.books.array == [book])
+    context.undo()
+    #expect(author.isDeleted && book.author == nil)
+    try context.save()
+    #expect(try library.container.newContext().fetch(Author.self).isEmpty)
+  }
 }

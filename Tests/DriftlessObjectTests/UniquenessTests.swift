@@ -320,4 +320,22 @@ struct UniquenessTests {
     #expect(found["points"] as? Int32 == 5 || found["points"] as? Int64 == 5)
     #expect(found["city"] == nil && found["agent"] == nil)
   }
+
+  @Test("What a child did not give stays in the row, what it gave goes there")
+  func givenByChild() throws {
+    _ = try saveFirst()
+    let parent = try customers.another().newContext()
+    parent.mergePolicy = .mergeByPropertyObjectTrump
+    let child = ManagedObjectContext(parent: parent)
+    let second = try child.make("Customer", ["code": "a", "points": 5])
+    try child.save()
+    try parent.save()
+    _ = second
+    let found = try #require(
+      try customers.another().newContext().fetch(
+        FetchRequest<ManagedObject>(entityName: "Customer")
+      ).first)
+    #expect("\(found["points"] ?? "-")" == "5" && found["city"] as? String == "Rome")
+    #expect((found["agent"] as? ManagedObject)?["name"] as? String == "Ada")
+  }
 }

@@ -70,7 +70,7 @@ struct ValueRouteTests {
       #expect(try await first.put(Data(repeating: 3, count: 100)).status == 200)
       let second = try await way(server, Data(repeating: 4, count: 51))
       let refused = try await second.put(Data(repeating: 4, count: 51))
-      #expect(refused.status == 507 && refused.code == "disk-full")
+      #expect(refused.status == 507 && refused.code == "zone-full")
       let text = String(decoding: refused.body, as: UTF8.self)
       #expect(text.contains("largeValueBytesMax") && text.contains("zone limits shop"), "\(text)")
       try administration.changeLimits(of: "shop", ["largeValueBytesMax": 151])

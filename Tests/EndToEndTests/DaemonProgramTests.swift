@@ -351,9 +351,10 @@ import Testing
     let replica = try world.replica("first")
     let daemon = try DaemonProcess(stores: [replica.store], in: world.directory.url)
     let socket = world.directory.file("syncd.sock").path
-    func inode() -> UInt64? {
-      var status = stat()
-      return lstat(socket, &status) == 0 ? UInt64(status.st_ino) : nil
+    func inode() -> String? {
+      (try? FileManager.default.attributesOfItem(atPath: socket))?[.systemFileNumber].map {
+        "\($0)"
+      }
     }
     try eventually("it listens") { try self.daemon(of: replica) != nil }
     for _ in 0..<2 {

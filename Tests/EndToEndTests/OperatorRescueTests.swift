@@ -197,12 +197,18 @@ import Testing
       try folder.done(command)
       let names = try #require(FileManager.default.enumerator(atPath: folder.data.path))
       while let name = names.nextObject() as? String {
-        var status = stat()
-        #expect(lstat(folder.data.appendingPathComponent(name).path, &status) == 0)
-        #expect((status.st_uid, status.st_gid) == (65_534, 65_534), "\(command): \(name)")
+        let owners = try owners(of: folder.data.appendingPathComponent(name).path)
+        #expect(owners == "65534 65534", "\(command): \(name)")
       }
     }
-    var status = stat()
-    #expect(stat(backup, &status) == 0 && status.st_uid == 0, "the backup is who made it's")
+    #expect(try owners(of: backup).hasPrefix("0 "), "the backup is who made it's")
+  }
+
+  /// The numbers of a file's user and group.
+  private func owners(of path: String) throws -> String {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    return [attributes[.ownerAccountID], attributes[.groupOwnerAccountID]].map {
+      $0.map { "\($0)" } ?? "-"
+    }.joined(separator: " ")
   }
 }

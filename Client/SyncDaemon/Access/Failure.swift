@@ -109,7 +109,7 @@ extension Failure {
     let status: ExitStatus =
       switch error.code {
       case .unauthorized, .forbidden, .tokenBound, .codeUsed: .notAllowed
-      case .busy, .stale, .diskFull, .clockAhead, .damaged: .tryAgain
+      case .busy, .stale, .diskFull, .zoneFull, .clockAhead, .damaged: .tryAgain
       case .malformed, .unsupported, .tooLarge: .badData
       default: .failed
       }

@@ -10,6 +10,8 @@ final class RefusedHandshake: ChannelDuplexHandler {
   typealias OutboundIn = ByteBuffer
 
   private var isDone = false
+  /// Whether TLS found something wrong with the handshake.
+  private var isRefused = false
   private var isClosing = false
   private static let seconds: Int64 = 1
 
@@ -22,7 +24,7 @@ final class RefusedHandshake: ChannelDuplexHandler {
   }
 
   func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-    guard mode == .all, !isDone, context.channel.isActive else {
+    guard mode == .all, isRefused, !isDone, context.channel.isActive else {
       return context.close(mode: mode, promise: promise)
     }
     guard !isClosing else { return context.channel.closeFuture.cascade(to: promise) }
@@ -46,6 +48,12 @@ final class RefusedHandshake: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       refusal.isDone = true
       context.fireChannelRead(data)
+    }
+
+    /// TLS says so before it closes the connection. Who is closed for another reason is not waited for.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+      refusal.isRefused = true
+      context.fireErrorCaught(error)
     }
   }
 }

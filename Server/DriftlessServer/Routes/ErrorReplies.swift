@@ -119,16 +119,30 @@ extension Response {
     body = ResponseBody(contentLength: bytes.readableBytes) { writer in
       defer { charge.shrink(to: 0) }
       var rest = bytes
-      while let piece = rest.readSlice(length: min(Self.pieceBytes, rest.readableBytes)),
-        piece.readableBytes > 0
-      {
+      func bounded(_ body: () async throws -> Void) async throws {
         let end = channel.eventLoop.scheduleTask(in: .seconds(Int64(seconds))) {
           channel.close(promise: nil)
         }
         defer { end.cancel() }
-        try await writer.write(piece)
+        try await body()
+      }
+      while let piece = rest.readSlice(length: min(Self.pieceBytes, rest.readableBytes)),
+        piece.readableBytes > 0
+      {
+        try await bounded {
+          try await writer.write(piece)
+          // The writer hears that the connection takes no more when the loop has had the piece: the next one waits then.
+          try await channel.eventLoop.submit {}.get()
+        }
       }
       try await writer.finish(nil)
+      try await bounded {
+        while channel.isActive,
+          try await channel.getOption(ChannelOptions.bufferedWritableBytes).get() > 0
+        {
+          try await Task.sleep(for: .milliseconds(20))
+        }
+      }
     }
   }
 

@@ -96,6 +96,10 @@ struct ZoneRoutes: Sendable {
     return try await bodies.withBody(of: request) { body in
       metrics.countReceived(bytes: body.count)
       let header = try PushReader(limits: limits.current).header(of: body)
+      // Who speaks of a generation that is gone takes another replica ID: this one is not to be bound.
+      guard header.cursor.generation == zone.generation else {
+        throw ServerError.generationChanged(zone: zone.name)
+      }
       try await gate.check(header.replica, mayUse: admitted.token)
       guard !header.isFollowedByParts else {
         return try await stage(body, header, admitted, request, context)

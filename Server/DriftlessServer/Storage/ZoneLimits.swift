@@ -8,7 +8,7 @@ package struct ZoneLimits: Sendable, Hashable {
   package var logEntriesMax: Int?
   /// Bytes of the zone's large values, those too that come. A further one gets 507.
   package var largeValueBytesMax: Int?
-  /// Replicas that may push to the zone. A further one gets 413.
+  /// Replicas that may push to the zone. A further one gets 507.
   package var replicasMax: Int?
 
   package init() {}

@@ -8,6 +8,8 @@ public struct ContextChanges: Sendable {
     var inserted: [ObjectKey] = []
     var updated: [ObjectKey] = []
     var deleted: [ObjectKey] = []
+    /// Whether objects may be missing here of which the store worked out derived values alone.
+    var lacksDerived = false
 
     var keyCount: Int { inserted.count + updated.count + deleted.count }
   }

@@ -60,12 +60,12 @@ extension ManagedObjectContext {
   /// - Throws: ``ObjectError`` for an object of another context, one that was in one and is related to others there, or one
   ///   of an entity that the context's stores do not have as it is.
   ///
-  /// One that this context is to delete is not deleted any more, and is again where it was in the relationships of others. What was
-  /// deleted along with it stays so.
+  /// One that this context is to delete is not deleted any more, and is again where it was, when it was last saved, in the relationships of
+  /// others. What was deleted along with it stays so.
   public func insert(_ object: ManagedObject) throws(ObjectError) {
     if object.isIn(self) {
       if object.isDeleted {
-        object.returnToOtherEnds()
+        object.returnToOtherEnds(undoManager)
         bringBack(object, identity: nil)
       }
       return
@@ -112,8 +112,10 @@ extension ManagedObjectContext {
         suggestion: "Insert a new object and copy the values.")
     }
     object.collections = []
+    let given = object.changed
     object.markUnchanged()
     object.join(graph, key: graph.keys.nextTemporaryKey, as: shape)
+    object.changed = given
     take(object)
   }
 
@@ -379,7 +381,8 @@ extension ManagedObjectContext {
         return false
       }
       if object.hasChanges { object.leaveOtherEnds() }
-      if object.isDeleted { object.returnToOtherEnds() }
+      // What a save writes of the other ends stands, whatever a merge policy refreshes meanwhile.
+      if object.isDeleted, !saving.isWriting { object.returnToOtherEnds(nil) }
       let kept = mergeChanges ? object.transientValues : [:]
       let members = object.heldMembers
       object.turnIntoFault()

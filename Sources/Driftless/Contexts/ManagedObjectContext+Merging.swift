@@ -48,29 +48,39 @@ extension ManagedObjectContext {
         }
       }
     }
-    addDerived(to: &part)
+    part.lacksDerived = true
     return part
   }
 
-  /// Adds the objects here whose derived values come from rows that changed: what the store works out by itself is in no history.
-  private func addDerived(to part: inout ContextChanges.Part) {
+  /// The objects here that show other derived values than before, which come from rows that changed: what the store works out by
+  /// itself is in no history. Nothing else of them is taken over, so what others wrote of them is met at the next save.
+  private func showDerived(after part: ContextChanges.Part) -> [ManagedObject] {
     let roots = Set(
       (part.inserted + part.updated + part.deleted).compactMap {
         part.plan.shape(numbered: $0.entity).map { ObjectIdentifier($0.entity.rootEntity) }
       })
-    guard !roots.isEmpty else { return }
-    var follows: [ObjectIdentifier: Bool] = [:]
-    for object in graph.keys.savedObjects
-    where object.shape.planIndex == part.plan.index && !object.lacksValues {
+    var slots: [ObjectIdentifier: [Int]] = [:]
+    let followers = graph.keys.savedObjects.filter { object in
+      guard object.shape.planIndex == part.plan.index, !object.lacksValues else { return false }
       let shape = ObjectIdentifier(object.shape)
-      let isFollowing =
-        follows[shape]
-        ?? object.shape.entity.sourcesOfDerivedValues.contains {
-          roots.contains(ObjectIdentifier($0.rootEntity))
-        }
-      follows[shape] = isFollowing
-      if isFollowing { part.updated.append(object.objectKey) }
+      let known = slots[shape] ?? object.shape.derivedSlots(ofChangesIn: roots)
+      slots[shape] = known
+      return !known.isEmpty
     }
+    var changed: [ManagedObject] = []
+    guard !followers.isEmpty else { return changed }
+    graph.deferError {
+      try read(part.plan) { transaction in
+        for object in followers {
+          guard let row = try transaction.row(object.objectKey),
+            let own = slots[ObjectIdentifier(object.shape)],
+            object.showDerived(row.values, at: own)
+          else { continue }
+          changed.append(object)
+        }
+      }
+    }
+    return changed
   }
 
   /// Every object of a store that is here may have changed.
@@ -90,6 +100,7 @@ extension ManagedObjectContext {
         merged[index].inserted += part.inserted
         merged[index].updated += part.updated
         merged[index].deleted += part.deleted
+        if part.lacksDerived { merged[index].lacksDerived = true }
       } else {
         merged.append(part)
       }
@@ -114,7 +125,7 @@ extension ManagedObjectContext {
         }
       }
     }
-    for index in parts.indices { addDerived(to: &parts[index]) }
+    for index in parts.indices { parts[index].lacksDerived = true }
     merge(parts)
   }
 
@@ -131,7 +142,7 @@ extension ManagedObjectContext {
         }
         var part = ContextChanges.Part(
           plan: plan, inserted: keys(inserted), updated: keys(updated), deleted: keys(deleted))
-        addDerived(to: &part)
+        part.lacksDerived = true
         return part
       })
   }
@@ -143,6 +154,7 @@ extension ManagedObjectContext {
     var refreshed: [ManagedObject] = []
     var deleted: [ManagedObject] = []
     for part in parts { merge(part, &refreshed, &deleted) }
+    for part in parts where part.lacksDerived { refreshed += showDerived(after: part) }
     let inserted = standIn.relay == nil ? [] : parts.flatMap(newcomers)
     // A new or deleted object may belong to any to-many relationship that was read.
     for object in graph.keys.savedObjects { object.forgetStoredCollections() }
@@ -188,14 +200,18 @@ extension ManagedObjectContext {
   }
 }
 
-extension EntityDescription {
-  /// The entities whose objects derived attributes of this one read.
-  fileprivate var sourcesOfDerivedValues: [EntityDescription] {
-    let formats = attributesByName.values.compactMap {
-      ($0 as? DerivedAttributeDescription)?.derivationExpressionFormat
-    }
-    return relationshipsByName.values.filter { relationship in
-      formats.contains { $0.contains("\(relationship.name).") }
-    }.compactMap(\.destinationEntity)
+extension ObjectShape {
+  /// The slots of derived values that read objects of some hierarchies, by their roots.
+  fileprivate func derivedSlots(ofChangesIn roots: Set<ObjectIdentifier>) -> [Int] {
+    layout.slots.filter { slot in
+      guard let format = (slot.property as? DerivedAttributeDescription)?.derivationExpressionFormat
+      else { return false }
+      return entity.relationshipsByName.values.contains { relationship in
+        format.contains("\(relationship.name).")
+          && relationship.destinationEntity.map {
+            roots.contains(ObjectIdentifier($0.rootEntity))
+          } ?? false
+      }
+    }.map(\.index)
   }
 }

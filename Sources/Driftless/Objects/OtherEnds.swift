@@ -31,18 +31,27 @@ extension ManagedObject {
   }
 
   /// Its delete is given up, and with that what the delete rules did at the other ends.
-  final func returnToOtherEnds() {
+  ///
+  /// - Parameter undo: takes back that it is; nil where nothing is to be taken back.
+  final func returnToOtherEnds(_ undo: UndoManager?) {
     for case let relation? in shape.relations where relation.inverseSlot >= 0 {
+      let slot = relation.inverseSlot
       let ends =
         relation.isToMany
-        ? collection(ifUsed: relation.slot)?.content ?? [] : references(relation.slot)
+        ? collection(relation.slot, reading: true).content : references(relation.slot)
       for end in ends {
         if relation.inverseIsToMany {
-          forgetChange(at: end, relation.inverseSlot)
-        } else if let other = neighbour(.reference(end)), other.values[relation.inverseSlot].isNull,
-          isReferred(by: other.committed?[relation.inverseSlot])
+          guard forgetChange(at: end, slot) else { continue }
+          guard let undo, let other = graph?.registered(end, in: shape.planIndex) else { continue }
+          undo.registerUndo(withTarget: other) { $0.undoLink(self, at: slot) }
+        } else if let other = neighbour(.reference(end)), other.values[slot].isNull,
+          isReferred(by: other.committed?[slot])
         {
-          other.giveUpChange(at: relation.inverseSlot)
+          if undo == nil {
+            other.giveUpChange(at: slot)
+          } else {
+            other.write(.reference(objectKey), at: slot)
+          }
         }
       }
     }
@@ -52,12 +61,16 @@ extension ManagedObject {
     if case .reference(let key) = values[slot] { [key] } else { [] }
   }
 
-  private final func forgetChange(at end: ObjectKey, _ slot: Int) {
+  /// - Returns: whether something had changed there.
+  @discardableResult
+  private final func forgetChange(at end: ObjectKey, _ slot: Int) -> Bool {
     guard let end = graph?.registered(end, in: shape.planIndex),
       let state = end.collection(ifUsed: slot)
-    else { return }
+    else { return false }
+    let hadChanged = state.removed[key] != nil || state.adds(key)
     state.forgetChange(of: key)
     end.tellObservers(slot)
+    return hadChanged
   }
 
   /// One to one: whom it was set to refer to goes back to the object that it was taken from, and whom it referred to before

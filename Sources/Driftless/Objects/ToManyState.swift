@@ -132,8 +132,10 @@ final class ToManyState {
 
   /// Puts an object whose removal is given up into an arranged order: behind the nearest of those that the store has before it.
   private func putBack(_ key: Int64) {
-    guard var order = list, let stored, let place = stored.firstIndex(where: { $0.key == key })
+    guard let stored, let place = stored.firstIndex(where: { $0.key == key }), var order = list
     else { return }
+    // One owner: it is changed in its place.
+    list = nil
     let before = stored[..<place].last { order.contains($0.key) }
     if !order.insert(stored[place], after: before?.key) { order.append(stored[place]) }
     list = order

@@ -17,7 +17,8 @@ extension SyncFailure {
     case let error as ProtocolError:
       self.init(
         code: error.code.rawValue, message: error.message, suggestion: error.suggestion,
-        isTransient: [.busy, .stale, .diskFull, .clockAhead, .damaged].contains(error.code),
+        isTransient: [.busy, .stale, .diskFull, .zoneFull, .clockAhead, .damaged].contains(
+          error.code),
         needsPerson: error.isAboutTheToken)
     case let error as StoreError:
       self.init(

@@ -121,7 +121,7 @@ extension SyncEngine {
   }
 
   private static let unwanted: [ProtocolError.Code] = [
-    .diskFull, .unsupported, .tooLarge, .forbidden, .damaged,
+    .diskFull, .zoneFull, .unsupported, .tooLarge, .forbidden, .damaged,
   ]
 
   /// Where the bytes of a value are in the store.

@@ -87,7 +87,7 @@ extension SyncEngine {
             try ValuePieces.piece(of: value, first: first, on: $0.connection)
           }
         }
-      } catch let error as ProtocolError where error.code == .diskFull {
+      } catch let error as ProtocolError where [.diskFull, .zoneFull].contains(error.code) {
         throw NoRoomForValues(error: error)
       } catch {
         try checkOwn(value, after: error)

@@ -85,7 +85,8 @@
       of name: String, _ changes: [String: Int?]
     ) throws -> ZoneLimits {
       try write {
-        let zone = try existing(name, locks: true)
+        // Asked anew once the lock is had: what another command set while this one waited is seen.
+        let zone = try connection.current(existing(name, locks: true))
         var limits = zone.limits
         for (bound, value) in changes { try limits.set(bound, to: value) }
         guard limits.largeValueBytesMax == nil else {

@@ -118,7 +118,7 @@ extension LogAppend {
       return try tables.stage(push, header, at: nowMilliseconds, of: zone)
     }
     let reader = PushReader(limits: limits)
-    try letGo(push, header, zone, replica(of: push.replica, zone: zone), reader)
+    try letGo(push, header, zone, replica(of: push.replica, zone: zone, isRefill: true), reader)
     var place = zone
     for number in 1...header.parts {
       let part = try read(

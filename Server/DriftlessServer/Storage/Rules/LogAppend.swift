@@ -33,7 +33,7 @@ struct LogAppend<Tables: ZoneTables> {
     guard entry.follows(LogMark(sequence: zone.head, chain: zone.chain)),
       entry.firstObjectNumber == zone.nextObject
     else { throw ServerError.diverged(at: entry.sequence, zone) }
-    let replica = try replica(of: push.replica, zone: zone)
+    let replica = try replica(of: push.replica, zone: zone, isRefill: true)
     // The parts of a push have one number.
     let isNext = push.part.map { $0.part > 1 } == true && push.number == replica.lastPush
     guard isNext || push.number > replica.lastPush else {
@@ -205,7 +205,10 @@ struct LogAppend<Tables: ZoneTables> {
 
   // MARK: - Replica and repeats
 
-  func replica(of replica: UUID, zone: ZoneRecord) throws -> KnownReplica {
+  /// - Parameter isRefill: it was one of the zone's once: a bound of the zone alone does not keep it out.
+  func replica(
+    of replica: UUID, zone: ZoneRecord, isRefill: Bool = false
+  ) throws -> KnownReplica {
     if let known = try tables.replica(replica) {
       // A replica lives in one zone: a token of another zone cannot speak in its name.
       guard known.zone == zone.id else {
@@ -215,7 +218,8 @@ struct LogAppend<Tables: ZoneTables> {
       }
       return known
     }
-    let most = min(limits.replicasPerZoneMax, zone.limits.replicasMax ?? .max)
+    let own = isRefill ? nil : zone.limits.replicasMax
+    let most = min(limits.replicasPerZoneMax, own ?? .max)
     guard try tables.replicaCount(of: zone.id) < most else {
       let isOfZone = most < limits.replicasPerZoneMax
       throw ServerError(

@@ -174,11 +174,15 @@ struct CarryOver {
       zones.first { $0.zoneID == zone?.zoneID }
     }
     for token in former.tokens {
-      guard let zone = same(former.zones.first(where: { $0.id == token.zoneID })) else { continue }
+      let formerZone = former.zones.first { $0.id == token.zoneID }
+      guard let zone = same(formerZone) else { continue }
+      // In another generation all replicas have other IDs.
+      let binding =
+        formerZone?.generation == zone.generation ? token.binding : token.binding.renewed
       let there = try connection.token(id: token.id)
       if let there, there.revokedMilliseconds == token.revokedMilliseconds,
         there.expiresMilliseconds == token.expiresMilliseconds, there.name == token.name,
-        there.binding == token.binding
+        there.binding == binding
       {
         continue
       }
@@ -191,7 +195,7 @@ struct CarryOver {
       try TokenNotes.set(
         token.id, name: token.name, expiresMilliseconds: token.expiresMilliseconds,
         on: connection)
-      try TokenBindings.set(token.binding, of: token.id, on: connection)
+      try TokenBindings.set(binding, of: token.id, on: connection)
     }
     let known = Set(former.tokens.map(\.id))
     for token in try connection.tokens()

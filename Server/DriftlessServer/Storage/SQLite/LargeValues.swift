@@ -225,8 +225,8 @@ enum LargeValues {
   ) throws -> [Int64] {
     let statement = try connection.prepare(
       """
-      SELECT id FROM value WHERE lease_ms < ? AND (replica <> x'' OR \(isUnnamed))
-      ORDER BY zone <> ? LIMIT ?
+      SELECT id FROM value WHERE lease_ms < ?1 AND (replica <> x'' OR \(isUnnamed))
+      ORDER BY \(zone > 0 ? "zone <> ?2" : "?2, lease_ms") LIMIT ?3
       """)
     statement.bind([.integer(milliseconds), .integer(zone), .integer(Int64(collectedMax))])
     var gone: [Int64] = []

@@ -42,7 +42,9 @@ extension SQLiteZoneStorage {
         return try take(
           piece, of: zone, token: isLost ? LargeValues.nobody : token, limits, at: milliseconds,
           on: connection)
-      } catch let error as ServerError where error.code == .diskFull && hasRoomMade {
+      } catch let error as ServerError
+        where [.diskFull, .zoneFull].contains(error.code) && hasRoomMade
+      {
         continue
       }
     }

@@ -110,6 +110,7 @@ struct ChildSave {
     guard let above = above(object) else { return }
     for slot in object.slotsToCopy where object.shape.relations[slot] == nil {
       above.write(object.values[slot], at: slot)
+      if object.isInserted, object.changed.contains(slot) { above.noteGiven(slot) }
     }
   }
 
@@ -123,6 +124,8 @@ struct ChildSave {
       }
       // CONFLICT: it refers to what the parent deleted. RESOLUTION: the delete stands.
       if destination?.isDeleted == true { destination = nil }
+      // Nobody said that a new object refers to nothing.
+      if destination == nil, object.isInserted, !object.changed.contains(slot) { continue }
       try above.setDestination(destination, of: relation)
     }
   }

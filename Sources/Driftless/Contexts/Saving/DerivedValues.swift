@@ -23,11 +23,7 @@ struct DerivedValues {
         ?? object.shape.layout.slots.filter { $0.property is DerivedAttributeDescription }
         .map(\.index)
       slots[key.entity] = own
-      for slot in own where object.values[slot] != values[slot] {
-        object.tellObservers(slot)
-        object.values[slot] = values[slot]
-        object.committed?[slot] = values[slot]
-      }
+      _ = object.showDerived(values, at: own)
     }
   }
 
@@ -38,5 +34,21 @@ struct DerivedValues {
     guard !rows.isEmpty else { return [] }
     let known = Set(written().map(\.objectKey))
     return rows.map(\.key).filter { !known.contains($0) }
+  }
+}
+
+extension ManagedObject {
+  /// Has the values that the store worked out, and nothing else of the row.
+  ///
+  /// - Returns: whether one is another.
+  final func showDerived(_ row: [PropertyValue], at slots: [Int]) -> Bool {
+    var isOther = false
+    for slot in slots where values[slot] != row[slot] {
+      tellObservers(slot)
+      values[slot] = row[slot]
+      committed?[slot] = row[slot]
+      isOther = true
+    }
+    return isOther
   }
 }

@@ -75,12 +75,27 @@ extension SaveWriter {
   }
 
   /// This save may have given members to what others deleted: they refer to nothing, or the save fails where they must refer to
-  /// something.
+  /// something. Where another object has the key by now, they are that one's.
   mutating func freeMembersOfGone(_ transaction: WriteTransaction) throws {
-    let gone = resolutions.filter { $0.values == nil }.map(\.object)
-    var members: [(ObjectKey, Relation)] = []
+    let gone = try resolutions.lazy.filter { $0.values == nil }.map(\.object).filter {
+      try transaction.concreteKey(root: $0.objectKey) == nil
+    }
+    var members: [(key: ObjectKey, relation: Relation)] = []
     try forEachReference(to: gone, transaction) { members.append(($1, $2)) }
-    for (member, relation) in members { try cut(member, relation, transaction) }
+    guard !members.isEmpty else { return }
+    let new = Dictionary(
+      inserted.map { (newKey($0.objectKey), $0) }, uniquingKeysWith: { first, _ in first })
+    var shown: [ObjectKey] = []
+    for (key, relation) in members {
+      try write(.null, to: key, at: relation.slot, transaction)
+      try requireOptional(relation, of: key)
+      if let object = new[key], let row = try transaction.ownRow(key) {
+        cuts.append(Cut(object: object, slot: relation.slot, version: row.version))
+      } else {
+        shown.append(key)
+      }
+    }
+    try showRows(of: shown, transaction)
   }
 
   private func checkNoneDenies(
@@ -130,12 +145,30 @@ extension SaveWriter {
 
   /// An object becomes what its row is, whatever was written of it before.
   mutating func showRow(of key: ObjectKey, _ transaction: WriteTransaction) throws {
-    guard let row = try transaction.ownRow(key) else { return }
-    guard let object = context.graph.registered(key, in: plan.index), !object.lacksValues else {
-      return freed.append(key)
+    try showRows(of: [key], transaction)
+  }
+
+  /// The same of many.
+  private mutating func showRows(of keys: [ObjectKey], _ transaction: WriteTransaction) throws {
+    var shown: [Resolution] = []
+    for key in keys {
+      guard let row = try transaction.ownRow(key) else { continue }
+      guard let object = context.graph.registered(key, in: plan.index), !object.lacksValues else {
+        freed.append(key)
+        continue
+      }
+      shown.append(.init(object: object, values: row.values, version: row.version))
     }
-    forgetWritten(object)
-    resolutions.append(.init(object: object, values: row.values, version: row.version))
+    if shown.count == 1 { forgetWritten(shown[0].object) } else { forgetWritten(shown) }
+    resolutions += shown
+  }
+
+  private mutating func forgetWritten(_ shown: [Resolution]) {
+    let objects = Set(shown.lazy.map { ObjectIdentifier($0.object) })
+    guard !objects.isEmpty else { return }
+    let kept = updated.indices.filter { !objects.contains(ObjectIdentifier(updated[$0])) }
+    (updated, versions) = (kept.map { updated[$0] }, kept.map { versions[$0] })
+    resolutions.removeAll { objects.contains(ObjectIdentifier($0.object)) }
   }
 
   private mutating func forgetWritten(_ object: ManagedObject) {

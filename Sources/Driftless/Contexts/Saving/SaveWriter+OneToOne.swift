@@ -85,8 +85,7 @@ extension SaveWriter {
     resolutions.append(.init(object: end, values: row.values, version: row.version))
   }
 
-  /// A row refers to nothing any more, or to the one again that it referred to before.
-  mutating func cut(
+  private mutating func cut(
     _ owner: ObjectKey, _ relation: Relation, _ transaction: WriteTransaction
   ) throws {
     if let former = try formerPartner(of: owner, relation, transaction) {
@@ -120,7 +119,7 @@ extension SaveWriter {
     return partner.objectKey
   }
 
-  private func write(
+  func write(
     _ value: PropertyValue, to key: ObjectKey, at slot: Int, _ transaction: WriteTransaction
   ) throws {
     var values = [PropertyValue](repeating: .null, count: slot + 1)
