@@ -154,9 +154,10 @@ struct BatchRequestTests {
       )
       .suffix(2) == [row("a", "4", 9), row("b", "2", 6)])
     // What is given is written where it is null or the default of new objects, too.
+    let given = try run(.mergeByPropertyObjectTrump, [["code": "a", "size": 5, "name": nil]])
     #expect(
-      try run(.mergeByPropertyObjectTrump, [["code": "a", "size": 5, "name": nil]])
-        .contains([.string("a"), .null, .integer(5)]))
+      given.contains { $0[0] == .string("a") && $0[1] ?? .null == .null && $0[2] == .integer(5) },
+      "\(given)")
     #expect(
       try run(.overwrite, [["code": "a", "name": "5"]]).suffix(2)
         == [row("a", "5", 5), row("b", "2", 6)])

@@ -8,9 +8,6 @@ import Testing
 @Suite("Fetches over unsaved changes")
 struct FetchRandomTests {
   private static let weights: [Double?] = [nil, .nan, -0.0, 0.0, -1.5, 2.5, .infinity, -.infinity]
-  private static let dates: [Date?] = [nil, -0.0, 0.0, -1.5, 2.5, .infinity].map { seconds in
-    (seconds as Double?).map { Date(timeIntervalSinceReferenceDate: $0) }
-  }
   private static let predicates = [
     "TRUEPREDICATE", "pages > 5", "pages BETWEEN {2, 8}", "weight == 0", "weight > 1",
     "weight < 1", "weight >= 0", "weight == nil", "weight != nil", "NOT weight > 0",
@@ -18,13 +15,9 @@ struct FetchRandomTests {
     "author == nil", "author.name == 'Eco'", "author.name BEGINSWITH[c] 'c' AND pages < 7",
     "tags.@count > 1", "ANY tags.name == 'b'", "NONE tags.name == 'b'", "isRead == YES",
     "SUBQUERY(tags, $t, $t.name > 'a').@count == 1", "title CONTAINS '1'", "price == nil",
-    "NOT (pages > 3 AND weight > 0)", "printed == CAST(0, 'NSDate')", "printed < now()",
-    "printed > CAST(1, 'NSDate')", "NOT printed > CAST(1, 'NSDate')", "printed == nil",
-    "printed BETWEEN {CAST(-2, 'NSDate'), CAST(0, 'NSDate')}",
+    "NOT (pages > 3 AND weight > 0)",
   ]
-  private static let sorts = [
-    "pages", "weight", "price", "author.name", "isRead", "genre", "printed",
-  ]
+  private static let sorts = ["pages", "weight", "price", "author.name", "isRead", "genre"]
 
   let library: Library
   let context: ManagedObjectContext
@@ -40,7 +33,6 @@ struct FetchRandomTests {
     book[Book.weight] = pick(Self.weights)
     book[Book.price] = numbers.chance(30) ? nil : Decimal(numbers.number(below: 5)) / 2
     book[Book.isRead] = numbers.chance(50)
-    book[Book.printed] = pick(Self.dates)
   }
 
   private func relate(

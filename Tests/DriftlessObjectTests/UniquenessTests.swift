@@ -313,10 +313,9 @@ struct UniquenessTests {
     second["city"] = nil
     try second.setValue(nil, forKey: "agent")
     try other.save()
+    let reader = try customers.another().newContext()
     let found = try #require(
-      try customers.another().newContext().fetch(
-        FetchRequest<ManagedObject>(entityName: "Customer")
-      ).first)
+      try reader.fetch(FetchRequest<ManagedObject>(entityName: "Customer")).first)
     #expect(found["points"] as? Int32 == 5 || found["points"] as? Int64 == 5)
     #expect(found["city"] == nil && found["agent"] == nil)
   }
@@ -331,10 +330,9 @@ struct UniquenessTests {
     try child.save()
     try parent.save()
     _ = second
+    let reader = try customers.another().newContext()
     let found = try #require(
-      try customers.another().newContext().fetch(
-        FetchRequest<ManagedObject>(entityName: "Customer")
-      ).first)
+      try reader.fetch(FetchRequest<ManagedObject>(entityName: "Customer")).first)
     #expect("\(found["points"] ?? "-")" == "5" && found["city"] as? String == "Rome")
     #expect((found["agent"] as? ManagedObject)?["name"] as? String == "Ada")
   }

@@ -63,9 +63,7 @@ enum RowBinder {
     case .double(let value): ExactDouble.write(value, to: destination)
     case .string(let value): destination.set(value)
     case .date(let value):
-      // Of the two zeros the one: dates do not tell them apart, and predicates read dates as they lie there.
-      let seconds = value.timeIntervalSinceReferenceDate
-      ExactDouble.write(seconds == 0 ? 0 : seconds, to: destination)
+      ExactDouble.write(value.timeIntervalSinceReferenceDate, to: destination)
     case .data(let value): value.withUnsafeBytes { destination.setBytes($0) }
     case .uuid(let value): withUnsafeBytes(of: value.uuid) { destination.setBytes($0) }
     case .uri(let value): destination.set(value.absoluteString)

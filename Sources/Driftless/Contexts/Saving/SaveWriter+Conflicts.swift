@@ -102,6 +102,10 @@ extension SaveWriter {
         .init(object: object, values: row?.values, version: row?.version ?? 0, isTheirs: true))
     }
     let mask = object.changedColumns
+    // Its values were asked for when it was gone, and none was set: there is nothing that could be inserted again.
+    if row == nil, mask.isEmpty, object.state.contains(.missing) {
+      return resolutions.append(.init(object: object, values: nil, version: 0, isTheirs: true))
+    }
     try requireNames(of: object, mask)
     let mine = storedValues(object)
     var write = mask
