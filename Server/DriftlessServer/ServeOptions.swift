@@ -54,7 +54,7 @@ package struct ServeOptions: Sendable {
     return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
   }
 
-  /// - Throws: `ServerError` (`.refusedStart`) for what would not be safe.
+  /// - Throws: `ServerError` (`.refusedStart`, `.badCertificate`) for what would not be safe.
   package func check() throws {
     try checkListening()
     guard let tlsKey,
@@ -63,14 +63,14 @@ package struct ServeOptions: Sendable {
       let permissions = attributes[.posixPermissions] as? Int, permissions & 0o077 != 0
     else { return }
     throw ServerError(
-      .refusedStart, "other users may use the TLS key \(tlsKey.path)",
+      .badCertificate, "other users may use the TLS key \(tlsKey.path)",
       suggestion: "Close it to them: chmod 600 \(tlsKey.path)")
   }
 
   private func checkListening() throws {
     guard (tlsCertificate == nil) == (tlsKey == nil) else {
       throw ServerError(
-        .refusedStart, "TLS needs a certificate and its key",
+        .badCertificate, "TLS needs a certificate and its key",
         suggestion: "Give both --tls-certificate and --tls-key.")
     }
     guard tlsClientCA == nil || tlsCertificate != nil else {

@@ -75,7 +75,7 @@ struct Gate: Sendable {
     var binding = token.binding
     if binding == .first { binding = try await storage.bind(token, to: replica) }
     if let bound = binding.replica, bound != replica {
-      throw ServerError.tokenBound(token.id, to: bound, not: replica)
+      throw ServerError.tokenBound(token.id, not: replica)
     }
   }
 

@@ -17,16 +17,20 @@ struct ServingCertificate: Sendable {
 
   /// Nil when no TLS is asked for.
   ///
-  /// - Throws: `ServerError` (`.refusedStart`) for files that are no certificate with its key.
+  /// - Throws: `ServerError` (`.badCertificate`) for files that are no certificate with its key.
   init?(_ options: ServeOptions) throws {
     guard let file = options.tlsCertificate, let key = options.tlsKey else { return nil }
     let clientAuthorities = try options.tlsClientCA.map { try Self.authorities($0) }
     self.clientAuthorities = clientAuthorities
+    let chain = try Self.reading(file, "a certificate") {
+      try NIOSSLCertificate.fromPEMFile($0)
+    }
+    let own = try Self.reading(key, "a private key", of: file) {
+      try NIOSSLPrivateKey(file: $0, format: .pem)
+    }
     do {
-      let chain = try NIOSSLCertificate.fromPEMFile(file.path)
       var configuration = TLSConfiguration.makeServerConfiguration(
-        certificateChain: chain.map { .certificate($0) },
-        privateKey: .privateKey(try NIOSSLPrivateKey(file: key.path, format: .pem)))
+        certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(own))
       configuration.minimumTLSVersion = .tlsv12
       configuration.cipherSuiteValues = Self.suites
       if let clientAuthorities {
@@ -44,19 +48,42 @@ struct ServingCertificate: Sendable {
       ends = Date(
         timeIntervalSince1970: TimeInterval(chain.map(\.notValidAfter).min() ?? .max))
     } catch {
-      throw ServerError(
-        .refusedStart, "cannot use the TLS certificate \(file.path): \(error)",
-        suggestion: "Give a PEM file with the chain and a PEM file with its private key.")
+      // BoringSSL says the same of both.
+      let isOther =
+        if case NIOSSLError.failedToLoadPrivateKey = error { true } else { false }
+      throw Self.refusal(
+        of: file, isOther ? "the key in \(key.path) is another certificate's" : "\(error)")
     }
+  }
+
+  /// - Parameter certificate: the file of the certificate, where `file` is that of its key.
+  private static func reading<Value>(
+    _ file: URL, _ what: String, of certificate: URL? = nil, _ body: (String) throws -> Value
+  ) throws -> Value {
+    do {
+      return try body(file.path)
+    } catch {
+      let reason =
+        access(file.path, R_OK) == 0
+        ? "\(file.path) has not \(what) in PEM form, or not all of it"
+        : "\(file.path): \(String(cString: strerror(errno)))"
+      throw refusal(of: certificate ?? file, reason)
+    }
+  }
+
+  private static func refusal(of file: URL, _ reason: String) -> ServerError {
+    ServerError(
+      .badCertificate, "cannot use the TLS certificate \(file.path): \(reason)",
+      suggestion: "Give a PEM file with the chain and a PEM file with its private key.")
   }
 
   /// The certificates of a file of authorities.
   ///
-  /// - Throws: `ServerError` (`.refusedStart`).
+  /// - Throws: `ServerError` (`.badCertificate`).
   private static func authorities(_ file: URL) throws -> [NIOSSLCertificate] {
     func refusal(_ reason: String) -> ServerError {
       ServerError(
-        .refusedStart, "cannot use the clients' authorities \(file.path): \(reason)",
+        .badCertificate, "cannot use the clients' authorities \(file.path): \(reason)",
         suggestion: "Name a PEM file with the certificates of authorities, as authority.pem of "
           + "the folder that driftless-server certificate create writes.")
     }

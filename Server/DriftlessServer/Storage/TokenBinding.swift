@@ -20,10 +20,10 @@ package enum TokenBinding: Sendable, Hashable {
 
 extension ServerError {
   /// A token that is another replica's.
-  static func tokenBound(_ id: String, to replica: UUID, not other: UUID) -> ServerError {
+  static func tokenBound(_ id: String, not other: UUID) -> ServerError {
     ServerError(
       .tokenBound,
-      "the token \(id) is bound to the replica \(replica.wireText), and this is \(other.wireText)",
+      "the token \(id) is bound to another replica than \(other.wireText)",
       suggestion:
         "Use a token of this host's own. Where this store takes the place of that replica "
         + "(it was restored, copied or enrolled anew), ask the operator for another token in this "

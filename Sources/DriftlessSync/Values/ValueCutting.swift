@@ -136,7 +136,7 @@ final class ValueCutting {
     do {
       try file.seek(toOffset: UInt64(end))
       try file.write(contentsOf: bytes)
-    } catch {
+    } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
       throw StoreError(
         .diskFull,
         "There is no room for the \(bytes.count) bytes of a large value on its way out: \(error)",

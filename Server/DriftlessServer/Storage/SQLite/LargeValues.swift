@@ -183,6 +183,14 @@ enum LargeValues {
     return bytes
   }
 
+  /// Bytes that a zone's values have, with what is to come of those that are on their way.
+  static func declaredBytes(of zone: Int64, on connection: SQLiteConnection) throws -> Int64 {
+    let bytes = try connection.scalar(
+      "SELECT coalesce(sum(length), 0) FROM value WHERE zone = ?", .integer(zone))
+    guard case .integer(let bytes)? = bytes else { return 0 }
+    return bytes
+  }
+
   /// Bytes of values: of a zone or of all; all of them, or those that nothing names.
   static func bytes(
     of zone: Int64?, isUnnamed: Bool = false, on connection: SQLiteConnection

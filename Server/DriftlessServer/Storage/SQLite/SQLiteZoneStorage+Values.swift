@@ -97,7 +97,7 @@ extension SQLiteZoneStorage {
   ) throws {
     let length = Int(clamping: value.length)
     if let most = zone.limits.largeValueBytesMax {
-      let held = Int(clamping: try LargeValues.bytes(of: zone.id, on: connection))
+      let held = Int(clamping: try LargeValues.declaredBytes(of: zone.id, on: connection))
       guard length <= most - min(held, most) else {
         throw ServerError.zoneIsFull(
           zone, "largeValueBytesMax", "has \(held) bytes of large values, \(length) more would come"
