@@ -90,8 +90,7 @@ struct TidyTests {
       "nonisolated" + "(unsafe)", "unsafe" + "Downcast", "unsafe" + "BitCast",
       "unowned" + "(unsafe)", "@exclusivity" + "(unchecked)",
     ]
-    // The template stands as a new project of Xcode's has it.
-    for file in Self.files where !file.isTest && !file.path.hasPrefix("Examples/Template/Sources") {
+    for file in Self.files where !file.isTest {
       for (number, line) in file.lines.enumerated() {
         let before = number > 0 ? file.lines[number - 1] : ""
         for mark in marks where line.contains(mark) {

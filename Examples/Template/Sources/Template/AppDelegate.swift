@@ -32,6 +32,7 @@ class AppDelegate: NSObject {
                 try context.save()
             } catch {
                 let nserror = error as NSError
+                // As above.
                 fatalError("Unresolved error \(nserror), \(nserror.userInfo)")
             }
         }

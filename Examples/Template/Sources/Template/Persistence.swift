@@ -19,8 +19,8 @@ struct PersistenceController {
         do {
             try viewContext.save()
         } catch {
-            // An application that is shipped shows the error and goes on; the template ends the program.
             let nsError = error as NSError
+            // An application that is shipped shows the error and goes on; the template ends the program.
             fatalError("Unresolved error \(nsError), \(nsError.userInfo)")
         }
         return result
