@@ -60,6 +60,19 @@ struct ValueRouteTests {
       generation: try await server.zone().generation)
   }
 
+  @Test("A zone's bound counts what is to come of values that are on their way")
+  func zoneBoundOfBegun() async throws {
+    try await withServer(limits: taking) { server in
+      let administration = try Administration(folder: DataFolder(server.data))
+      defer { administration.close() }
+      try administration.changeLimits(of: "shop", ["largeValueBytesMax": 150])
+      let first = try await way(server, Data(repeating: 3, count: 100))
+      let second = try await way(server, Data(repeating: 4, count: 100))
+      #expect(try await first.put(Data()).status == 200)
+      #expect(try await second.put(Data()).code == "zone-full")
+    }
+  }
+
   @Test("A zone's bound of large values refuses the next one, and lets it in when it is raised")
   func zoneBound() async throws {
     try await withServer(limits: taking) { server in

@@ -65,7 +65,7 @@ struct StatusBoundTests {
     try SyncEngine.setName(ReplicaName(" till 3 "), of: store)
     #expect(try world[0].status.name == "till 3")
     #expect(try world[0].status.pending.isEmpty, "it is nothing to push")
-    #expect(try store.check().findings == [])
+    #expect(try SyncEngine.check(store).findings == [])
     try SyncEngine.setName(nil, of: store)
     #expect(try SyncEngine.name(of: store) == nil)
   }
