@@ -60,6 +60,26 @@ struct LawTests {
     #expect(first.trace.count >= steps.count)
   }
 
+  @Test("Who deletes an object of which the zone lacks a value's bytes saw what stands in for that")
+  func deletedWithoutBytes() async throws {
+    let name = "large values of restored servers in renewed zones"
+    var scenario = try #require(Scenario.standing.first { $0.name == name })
+    scenario.partObjectsMax = 2
+    let steps = [
+      Step(.join, 0, 127562), Step(.save, 2, 855624), Step(.backupServer, 0, 809175),
+      Step(.save, 2, 516162), Step(.save, 2, 935165), Step(.fold, 2, 847656),
+      Step(.sync, 2, 216028), Step(.save, 1, 459819), Step(.save, 1, 787051),
+      Step(.save, 1, 920834), Step(.sync, 0, 631490), Step(.save, 2, 783875),
+      Step(.save, 2, 851719), Step(.save, 1, 918734), Step(.push, 1, 727312),
+      Step(.save, 2, 967352), Step(.save, 0, 535876), Step(.restoreServer, 0, 921426),
+      Step(.save, 0, 950381), Step(.save, 2, 184291), Step(.save, 2, 777574),
+      Step(.save, 1, 258078), Step(.save, 0, 512781), Step(.sync, 1, 850907),
+      Step(.push, 0, 744730), Step(.pull, 0, 912757), Step(.crash, 0, 41293), Step(.settle, 0, 0),
+    ]
+    let outcome = await Simulation.run(scenario, seed: 61, steps)
+    #expect(outcome.failures == [])
+  }
+
   @Test("A trace that fails is made as short as it can be")
   func shrinks() async {
     let steps = [

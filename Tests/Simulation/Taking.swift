@@ -91,9 +91,11 @@ extension Simulation {
 
   // MARK: - What is set aside
 
-  /// Where a host has values set aside that its model has no room for.
+  /// Where a host has values set aside: its model has no room for them, it has no key, or the zone does not have their bytes.
   func hidden(_ host: Host) throws -> Set<Ledger.Place> {
-    guard scenario.hasNarrowModels || scenario.hasLostKeys else { return [] }
+    guard scenario.hasNarrowModels || scenario.hasLostKeys || scenario.hasLargeValues else {
+      return []
+    }
     return Set(
       try SyncEngine.parked(of: host.store).compactMap { entry in
         guard let object = entry.object, let property = entry.property else { return nil }

@@ -109,14 +109,17 @@ struct SentFrame {
         else { continue }
         for (row, object) in group.objects.enumerated() {
           guard let key = keys[object], kept[key]?.contains(property.name) == true else { continue }
-          try rebase(key, reader, row: row, keys: keys)
+          // An insert and a revival say a whole set.
+          try rebase(
+            key, reader, row: row, keys: keys,
+            isWhole: reader.saysWhole || group.kind != .update)
         }
       }
     }
   }
 
   private func rebase(
-    _ key: ObjectKey, _ reader: PropertyReader, row: Int, keys: [ObjectKey?]
+    _ key: ObjectKey, _ reader: PropertyReader, row: Int, keys: [ObjectKey?], isWhole: Bool
   ) throws {
     let connection = transaction.connection
     let name = reader.property.name
@@ -135,7 +138,7 @@ struct SentFrame {
     var base = try BaseValues.keys(of: key, name, on: connection) ?? []
     // An ordered one says its whole sequence.
     if reader.property.relationship?.isOrdered == true { told.formUnion(added) }
-    base.removeAll { told.contains($0) || reader.saysWhole }
+    base.removeAll { isWhole || told.contains($0) }
     var known = Set(base)
     base += added.filter { known.insert($0).inserted }
     try BaseValues.replace(key, name, with: base, on: connection)
@@ -164,8 +167,12 @@ struct SentFrame {
           let change = reader.elements(row)
           let local = Set(try transaction.toManyKeys(of: key, relationship))
           let gone = change.adds.compactMap { keys[$0] }.filter { !local.contains($0) }
-          let back = Set(change.removes.compactMap { keys[$0] }).intersection(local)
-          try rebase(key, property.name, adding: gone, removing: back)
+          let back = local.intersection(change.removes.compactMap { keys[$0] })
+          // A whole set takes out all that it does not name.
+          let left =
+            reader.saysWhole || group.kind != .update
+            ? local.subtracting(change.adds.compactMap { keys[$0] }) : back
+          try rebase(key, property.name, adding: gone, removing: left)
           try rebase(key, OfferedSets.name(property.name), adding: gone, removing: back)
         }
       }
