@@ -217,11 +217,15 @@ struct SentFrame {
         switch property.kind {
         case .toOne: break
         // An update says what it adds and removes; the others say whole sets.
-        case .elements where group.kind != .update: break
-        case .attribute, .elements, .place: continue
+        case .elements: break
+        case .attribute, .place: continue
         }
         let told = group.properties.firstIndex { entity.isNamed(names.properties[$0], property) }
         let reader = told.flatMap { PropertyReader(property: property, column: own[$0]) }
+        if case .elements = property.kind, group.kind == .update {
+          if let reader { try settleRemoved(reader, group, keys, index, dangling) }
+          continue
+        }
         let place = names.properties.firstIndex { entity.isNamed($0, property) }
         for (row, object) in group.objects.enumerated() {
           guard let key = keys[object] else { continue }
@@ -235,6 +239,24 @@ struct SentFrame {
             try dangling.removeAll(of: source)
           }
         }
+      }
+    }
+  }
+
+  /// What the change set took out of sets does not come back into them when an edit brings it back.
+  private mutating func settleRemoved(
+    _ reader: PropertyReader, _ group: ChangeSetIndex.Group, _ keys: [ObjectKey?],
+    _ index: ChangeSetIndex, _ dangling: DanglingReferences
+  ) throws {
+    for (row, object) in group.objects.enumerated() {
+      guard let key = keys[object] else { continue }
+      let source = DanglingReferences.Source(key: key, property: reader.property.name)
+      for removed in reader.elements(row).removes where keys[removed] == nil {
+        let known = removed - index.newObjectCount
+        guard index.knownNumbers.indices.contains(known),
+          let root = try directory.key(ofNumber: index.knownNumbers[known])
+        else { continue }
+        try dangling.remove(source, root: root.entity, target: root.key)
       }
     }
   }
