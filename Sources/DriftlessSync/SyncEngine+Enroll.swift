@@ -140,7 +140,7 @@ extension SyncEngine {
       }
       try EngineTables.forgetDamagedNotes(findings, in: transaction)
       // A person's word was about the log of before.
-      for setting in [replacedSetting, allowedSetting] {
+      for setting in [replacedSetting, allowedSetting, oldCountsSetting] {
         try transaction.setSetting(setting, nil)
       }
       try transaction.renewMintPrefix()

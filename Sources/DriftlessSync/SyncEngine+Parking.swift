@@ -39,7 +39,14 @@ extension SyncEngine {
         since: row.since, bytes: row.bytes)
     }
     let keys = try KeptKeys.parked(transaction, schema)
-    return (former + entries + values + keys).sorted { a, b in
+    let left = try NamesLeftOut.load(transaction).map { left in
+      ParkedEntry(
+        sequence: left.sequence, sender: nil, code: Parking.Code.unknownNames.rawValue,
+        reason: ParkedName.reason(left.names) + " The zone has the values.",
+        names: left.names.map(\.name).sorted(),
+        since: Date(timeIntervalSince1970: left.since), bytes: 0)
+    }
+    return (former + entries + values + keys + (left.map { [$0] } ?? [])).sorted { a, b in
       (a.sequence, a.object?.uuidString ?? "") < (b.sequence, b.object?.uuidString ?? "")
     }.map { entry in
       var entry = entry
@@ -66,6 +73,8 @@ extension SyncEngine {
       let count =
         try Parking.ask(sequence, on: transaction.connection)
         + parked.count { $0.code == KeptKeys.code && (sequence ?? $0.sequence) == $0.sequence }
+        + (NamesLeftOut.load(transaction).map { (sequence ?? $0.sequence) == $0.sequence ? 1 : 0 }
+          ?? 0)
       if parked.contains(where: { $0.code == LargeCell.code }) {
         try transaction.setSetting(retrySetting, .integer(1))
       }
@@ -272,13 +281,8 @@ extension SyncEngine {
   /// Whether the model has what an entry is parked for: an entity, or a property of the kind that
   /// the log has.
   private func isKnown(_ parked: ParkedName, of entry: Parking.Entry) -> Bool {
-    let name = parked.name
-    guard name.contains(".") else { return schema.entity(namedNowOrBefore: name) != nil }
-    guard let property = schema.property(parkedAs: name)?.property else {
-      return schema.otherEnd(parkedAs: name) != nil && parked.kind?.saysRelationships ?? true
-    }
-    guard let kind = parked.kind else { return true }
     // A newer program may know what it is.
-    return kind == .unknown ? entry.triedLevel < Parking.level : kind.fits(property.kind)
+    parked.kind == .unknown && schema.property(parkedAs: parked.name)?.property != nil
+      ? entry.triedLevel < Parking.level : schema.knows(parked)
   }
 }

@@ -82,6 +82,10 @@ extension SyncEngine {
 
   /// Keeps an entry behind the cursor, and behind those that are kept already.
   private func stage(_ entry: PullPage.Entry, _ generation: UUID) throws {
+    let staged = try store.read { try StagedEntries.bytes(on: $0.connection) }
+    try requireRoom(
+      for: staged.addingClamped(entry.frame.count).multipliedClamped(by: SyncTuning.appliedShare),
+      "A push of others in several parts")
     try bookkeep { transaction in
       let connection = transaction.connection
       let state = try Self.state(on: connection, of: store)

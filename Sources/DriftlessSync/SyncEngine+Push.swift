@@ -46,8 +46,15 @@ extension SyncEngine {
       let began = self.queue.ticket()
       var report = SyncReport()
       try await self.reconciling(&report) { report in
-        try await self.runPull(waitSeconds: 0, allowsMassDelete, &report)
+        // What does not fit the disk holds up nothing that was edited here.
+        var full: StoreError?
+        do {
+          try await self.runPull(waitSeconds: 0, allowsMassDelete, &report)
+        } catch let error as StoreError where error.code == .diskFull {
+          full = error
+        }
         try await self.runPush(allowsMassDelete, &report)
+        if let full { throw full }
         try await self.mendValues()
       }
       try self.tellSetAside()

@@ -58,6 +58,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The zone's log was purged below what the store has of it, and the zone's snapshot cannot stand for it here: it waits for a
     /// person's word.
     public static let logPurged = Code(rawValue: "log-purged")
+    /// Counts, texts or lists are older than what a purged zone remembers of saves: it waits for a person's word.
+    public static let oldCounts = Code(rawValue: "old-counts")
   }
 
   /// What kind of failure it is.

@@ -72,6 +72,8 @@ public struct SyncOptions: Sendable {
   public var keptFrameSeconds = SyncTuning.keptFrameSeconds
   /// Of 1: a snapshot that takes less than this share of the log that is yet to be read is taken in its place.
   package var snapshotShare = SyncTuning.snapshotShare
+  /// What the file system of a store has free: what sync writes of its own accord leaves room for saves.
+  package var diskRoom: @Sendable (URL) -> DiskRoom? = { DiskRoom.beside($0) }
   /// The rules of the properties whose policy is `custom(name)`, by name.
   public var customPolicies: [String: CustomPolicy] = [:]
   /// What the encrypted properties of the model are sealed and opened with (`driftless.encrypted`); nil for a replica that

@@ -90,4 +90,10 @@ extension Int {
     let (sum, hasPassed) = addingReportingOverflow(other)
     return hasPassed ? (other > 0 ? .max : .min) : sum
   }
+
+  /// Of two numbers that are not negative.
+  func multipliedClamped(by other: Int) -> Int {
+    let (product, hasPassed) = multipliedReportingOverflow(by: other)
+    return hasPassed ? .max : product
+  }
 }

@@ -33,6 +33,11 @@ enum SyncTuning {
   static let lostValuesMax = 10_000
   /// Bytes of large values that are fetched before the entries that name them are applied, one at least.
   static let valueBytesAtOnce = 64 << 20
+  /// Of 1. What a compressed byte of the log takes of the disk while it is taken in: rows, history and indexes, and all of them
+  /// once more in the write-ahead log.
+  static let appliedShare = 8
+  /// A large value lies on the disk once while it travels, and once where it belongs.
+  static let valueShare = 2
   /// Answers to pieces of a large value that bring it no further, before a server is taken to be none.
   static let valueAnswersMax = 8
   /// Bytes. What is refused as too large is sent in smaller parts, down to this: no server, and no proxy before one, takes less.

@@ -20,6 +20,20 @@ struct BackupTests {
     #expect(error?.code == .exists)
   }
 
+  @Test("A backup that does not fit its disk is not begun, and says how much it takes")
+  func noRoom() async throws {
+    let world = try await BackupWorld()
+    let other = Backup(world.directory.file("other.sqlite"))
+    let error = #expect(throws: ServerError.self) {
+      try other.make(of: world.folder, freeBytes: 4_096)
+    }
+    #expect(error?.code == .diskFull)
+    #expect(error?.message.contains("there is room for 4096") == true)
+    let names = try FileManager.default.contentsOfDirectory(atPath: world.directory.url.path)
+    #expect(!names.contains { $0.hasPrefix("other") })
+    #expect(try other.make(of: world.folder).entries > 0)
+  }
+
   @Test(
     "Of two backups to one name that are made at once one has it, whole, and nothing else is left")
   func oneName() async throws {

@@ -7,6 +7,20 @@ import Testing
 
 /// What lies in the database and beside it.
 extension PurgeTests {
+  @Test("A purge that does not fit the disk is not begun, and says how much it takes")
+  func noRoom() async throws {
+    _ = try await pushed(4)
+    var options = Self.all(through: 2)
+    options.freeBytes = { 100 }
+    let error = #expect(throws: ServerError.self) { try purge(options) }
+    #expect(error?.code == .diskFull)
+    #expect(error?.message.contains("there is room for 100") == true)
+    #expect(try count("log") == 4 && count("purged") == 0)
+    options.freeBytes = { 1 << 30 }
+    #expect(try purge(options).floor == 2)
+    try expectWhole()
+  }
+
   @Test("What a purge has written is taken away by none that has not its lock, named or not")
   func goesOnAlone() async throws {
     _ = try await pushed(5)

@@ -55,6 +55,30 @@ extension ZonePartsTests {
     #expect(try await zone.refusal(staging: header)?.code == .notStaged)
   }
 
+  @Test(
+    "Parts that are handed back to a log that was put back count as those that are sent",
+    arguments: storages)
+  func handedBack(kind: TestedZone.Kind) async throws {
+    var limits = ServerLimits()
+    limits.stagedBytesPerReplicaMax = 100
+    let zone = try await TestedZone(kind, limits: limits)
+    var whole = ZoneLog(name: "shop", generation: zone.generation)
+    var writer = ZoneWriter(zone.generation)
+    let parts = Self.numbered(try Self.parts(&writer), mebibytes: 0)
+    for part in parts.dropLast() { _ = try whole.stage(part, nowMilliseconds: 0) }
+    _ = try whole.append(parts[2], nowMilliseconds: 0)
+    let lost = try whole.page(
+      PullRequest(
+        cursor: .start(generation: zone.generation), maxBytes: 1 << 30, waitSeconds: 0,
+        replica: UUID(), ownThrough: 0), nowMilliseconds: 0
+    ).entries
+    #expect(lost.count == 3)
+    let error = await #expect(throws: ProtocolError.self) { try await zone.refill([lost[0]]) }
+    #expect(error?.code == ProtocolError.Code(rawValue: "too-large"))
+    let header = Data(parts[0].prefix(ChangeSetHeader.size))
+    #expect(try await zone.refusal(staging: header)?.code == .notStaged)
+  }
+
   @Test("Parts that nobody goes on with go by themselves")
   func letGo() async throws {
     let zone = try await TestedZone(.storage)

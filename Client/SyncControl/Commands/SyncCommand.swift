@@ -26,6 +26,12 @@ struct SyncCommand: ControlCommand {
     name: .long,
     help: "Keep the objects whose deletes wait for a person: they were not meant to be deleted.")
   var keepMassDeleted = false
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "What becomes of counts, texts and lists that are older than what a purged zone remembers, where the sync waits for "
+        + "this word.", valueName: "count-again|leave-out"))
+  var oldCounts: OldCounts?
   @Flag(
     name: .long,
     help: ArgumentHelp(
@@ -36,11 +42,23 @@ struct SyncCommand: ControlCommand {
   var yes = false
   @OptionGroup var output: OutputOptions
 
+  enum OldCounts: String, ExpressibleByArgument, CaseIterable {
+    case countAgain = "count-again"
+    case leaveOut = "leave-out"
+
+    var decision: OldCountDecision {
+      switch self {
+      case .countAgain: .countAgain
+      case .leaveOut: .leaveOut
+      }
+    }
+  }
+
   func validate() throws {
     if keepMassDeleted, deletes.allowMassDelete {
       throw ValidationError("Either --allow-mass-delete or --keep-mass-deleted.")
     }
-    if giveUpUnsent, reconcile || keepMassDeleted || deletes.allowMassDelete {
+    if giveUpUnsent, reconcile || keepMassDeleted || deletes.allowMassDelete || oldCounts != nil {
       throw ValidationError("--give-up-unsent stands by itself: nothing is sent by it.")
     }
     if yes, !giveUpUnsent { throw ValidationError("--yes is for --give-up-unsent.") }
@@ -50,6 +68,9 @@ struct SyncCommand: ControlCommand {
     try model.adopt(target.url, output)
     if giveUpUnsent { return try await giveUp() }
     if reconcile { try SyncEngine.allowReconciliation(of: target.open()) }
+    if let oldCounts {
+      try SyncEngine.decideOldCounts(oldCounts.decision, of: target.open())
+    }
     if keepMassDeleted { try SyncEngine.keepMassDeleted(of: target.open()) }
     let summary = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(
       .sync, allowsMassDelete: deletes.allowMassDelete)

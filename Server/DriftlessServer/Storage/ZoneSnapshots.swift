@@ -242,11 +242,7 @@ package struct ZoneSnapshots: Sendable {
 
   /// How many bytes there is room for where snapshots lie; nil where that cannot be told.
   var freeBytes: Int? {
-    var status = statvfs()
-    guard statvfs(folder.deletingLastPathComponent().path, &status) == 0 else { return nil }
-    return Int(
-      clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
-        .partialValue)
+    DiskSpace.free(at: folder.deletingLastPathComponent())
   }
 
   /// Removes what was added up of zones that are no more: of one that was deleted the server is to keep nothing.

@@ -28,6 +28,14 @@ protocol ZoneTables {
     _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord
   ) throws
 
+  /// Looks whether there is room beside the log for a part, and makes it where what is left of other pushes of its replica stands
+  /// in the way.
+  ///
+  /// - Throws: `ServerError`: `.tooLarge` for a push that never has room, `.busy` for one that has none now.
+  func makeRoom(
+    for part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits, of zone: ZoneRecord
+  ) throws
+
   /// A part of a push that is kept beside the log; nil when it is not there.
   func staged(_ part: UInt16, of push: Push) throws -> Data?
 

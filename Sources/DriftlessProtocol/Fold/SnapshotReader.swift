@@ -43,6 +43,16 @@ package struct SnapshotReader {
       places.numbers.flatMap { Array($0.first..<$0.first + $0.count) }
     }
 
+    /// The number of an object that the first change set makes; 0 for none.
+    package func number(ofNew place: Int) -> UInt64 {
+      var place = UInt64(clamping: place)
+      for run in places.numbers {
+        if place < run.count { return run.first + place }
+        place -= run.count
+      }
+      return 0
+    }
+
     /// Ascending.
     package var dead: [Dead] {
       places.dead.map { dead in

@@ -175,7 +175,20 @@ extension ModelMeaning {
 
     /// Adds what an entry said.
     static func add(_ frame: FrameContext, _ transaction: WriteTransaction) throws {
-      for (setting, names) in [(nullsSetting, frame.nulls), (unmadeSetting, frame.unmade)] {
+      try add([(nullsSetting, frame.nulls), (unmadeSetting, frame.unmade)], transaction)
+    }
+
+    /// Adds what a snapshot has.
+    static func add(
+      gone: Set<String>, unmade: Set<String>, _ transaction: WriteTransaction
+    ) throws {
+      try add([(EngineRows.goneSetting, gone), (unmadeSetting, unmade)], transaction)
+    }
+
+    private static func add(
+      _ all: [(setting: String, names: Set<String>)], _ transaction: WriteTransaction
+    ) throws {
+      for (setting, names) in all {
         guard !names.isEmpty else { continue }
         let known = try self.names(setting, transaction)
         guard !names.isSubset(of: known) else { continue }
@@ -199,6 +212,7 @@ extension ModelMeaning {
       try Self.set(EngineRows.goneSetting, gone.subtracting(present), transaction)
       try Self.set(Self.nullsSetting, nulls.subtracting(present), transaction)
       try Self.set(Self.unmadeSetting, unmade, transaction)
+      try NamesLeftOut.settle(schema, transaction)
     }
   }
 }

@@ -154,14 +154,15 @@ struct JournalDraft {
   /// - Parameter elements: the set, in place of a value.
   mutating func addGivenUp(
     entity: SyncSchema.Entity, property: SyncSchema.Property, key: ObjectKey, value: PropertyValue,
-    elements: [ObjectKey]?, time: HybridTime, row: [PropertyValue], explanation: String
+    elements: [ObjectKey]?, time: HybridTime, row: [PropertyValue], explanation: String,
+    outcome: JournalEntry.Outcome = .remote
   ) throws {
     let side = RemoteSide.unknown
     let entry = JournalEntry(
       number: 0, object: try transaction.identity(of: key), entity: entity.name,
       property: property.name, policy: property.policy.text, base: nil,
       local: try elements.map { try text($0, in: property) } ?? text(value), remote: nil, kept: nil,
-      outcome: .remote, origin: side.origin, localTime: time, remoteTime: side.time, transaction: 0,
+      outcome: outcome, origin: side.origin, localTime: time, remoteTime: side.time, transaction: 0,
       sequence: side.sequence, explanation: explanation)
     entries.append(
       (

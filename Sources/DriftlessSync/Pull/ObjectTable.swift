@@ -27,10 +27,10 @@ struct ObjectTable {
 
   mutating func append(_ entry: Entry?) { entries.append(entry) }
 
-  /// What is said of the object does not count.
-  mutating func leaveOut(_ index: Int) {
+  /// What is said of the object does not count, or counts again.
+  mutating func leaveOut(_ index: Int, _ isLeftOut: Bool = true) {
     guard entries.indices.contains(index) else { return }
-    entries[index]?.isLeftOut = true
+    entries[index]?.isLeftOut = isLeftOut
   }
 
   func entry(_ index: Int) -> Entry? {

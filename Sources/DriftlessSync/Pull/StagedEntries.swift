@@ -30,6 +30,11 @@ enum StagedEntries {
     try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_STAGED)") != 0
   }
 
+  static func bytes(on connection: SQLiteConnection) throws -> Int {
+    Int(
+      clamping: try connection.number("SELECT coalesce(sum(length(frame)), 0) FROM ZDL_STAGED"))
+  }
+
   static func sequences(on connection: SQLiteConnection) throws -> [UInt64] {
     var sequences: [UInt64] = []
     try connection.forEachRow("SELECT sequence FROM ZDL_STAGED ORDER BY sequence") {

@@ -12,7 +12,7 @@ extension SyncFailure {
         needsPerson: [
           .massDelete, .otherZone, .diverged, .divergedAgain, .unsuitableLayout, .alreadyEnrolled,
           .sharedName,
-          .logPurged,
+          .logPurged, .oldCounts,
         ].contains(error.code))
     case let error as ProtocolError:
       self.init(

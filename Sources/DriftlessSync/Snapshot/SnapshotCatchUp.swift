@@ -9,34 +9,31 @@ import Foundation
 extension PageApplier {
   /// The names of the saves that are pending here.
   ///
-  /// - Throws: `UnfitSnapshot` when what is pending can be settled by the log alone.
+  /// - Throws: `UnfitSnapshot` when what is pending can be settled by the log alone, `SyncError` (`.oldCounts`) where a person has
+  ///   to say what becomes of it.
   func ownNames(_ reader: SnapshotReader, at place: LogMark) throws -> Set<UInt64> {
     var names: Set<UInt64> = []
     guard !pending.isEmpty else { return names }
+    try settleOldCounts(before: HybridTime(rawValue: reader.namesForgotten))
     try transaction.forEachNamedDelta(through: .max) { _, _, name in names.insert(name) }
-    let forgotten = reader.namesForgotten
-    var isTooOld = false
-    try pending.objects.forEachState { entity, object, _ in
-      let adding = schema.entity(numbered: entity)?.adding ?? PropertyMask()
-      for edit in object.edits where edit.transaction != 0 {
-        if edit.transaction > 0 { names.insert(try transaction.transactionName(edit.transaction)) }
-        guard object.whole == .none, edit.properties.intersects(adding) else { continue }
-        let time = try transaction.editTime(edit.transaction)
-        if time.rawValue < forgotten { isTooOld = true }
+    try pending.objects.forEachState { _, object, _ in
+      for edit in object.edits where edit.transaction > 0 {
+        names.insert(try transaction.transactionName(edit.transaction))
       }
       if object.whole != .none, object.wholeTransaction > 0 {
         names.insert(try transaction.transactionName(object.wholeTransaction))
       }
-    }
-    guard !isTooOld else {
-      throw UnfitSnapshot(reason: "what was added here is older than the names of saves in it")
     }
     names.remove(0)
     return names
   }
 
   /// Writes what is news of the objects of a part that were here.
-  func writeKnown(_ part: SnapshotReader.Part, _ news: SnapshotNews, at place: LogMark) throws {
+  func writeKnown(
+    _ part: SnapshotReader.Part, _ news: SnapshotNews, _ names: inout SnapshotNames,
+    at place: LogMark
+  ) throws {
+    let later = try LaterNames(part, names, schema)
     for number in 0..<part.count {
       let isNews = try part.pushed(number).map { !news.known.has($0) }
       guard isNews.contains(true) else { continue }
@@ -50,7 +47,8 @@ extension PageApplier {
         let own = columns.prefix(group.properties.count)
         columns = columns.dropFirst(group.properties.count)
         guard let entity = frame.entity(group.entity) else {
-          throw Self.unknown(changeSet.index.entities[group.entity].name)
+          frame.noteUnknownEntity(group.entity)
+          continue
         }
         let readers = try frame.readers(group, entity: entity, columns: own, by: opener)
         var row = 0
@@ -62,11 +60,20 @@ extension PageApplier {
           guard isNews.indices.contains(run.transaction), isNews[run.transaction] else { continue }
           try times.note(frame.time(of: run), by: frame.origin(of: run))
           for (offset, index) in ofRun.enumerated() {
+            if !later.isEmpty, group.kind == .update, let reader = readers.first,
+              case let entity = changeSet.index.entities[group.entity].name,
+              later.areOver(
+                frame.number(of: index) ?? part.number(ofNew: index), reader.property,
+                "\(entity).\(reader.name)", number)
+            {
+              continue
+            }
             try writeKnown(index, entity, readers, group, row: row + offset, &frame)
           }
         }
       }
-      if let unknown = frame.unknown.first { throw Self.unknown("\(unknown)") }
+      try names.add(frame)
+      try ModelMeaning.Notes.add(frame, transaction)
     }
   }
 

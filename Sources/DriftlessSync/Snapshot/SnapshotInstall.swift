@@ -8,22 +8,26 @@ import DriftlessProtocol
 /// what is news of objects that were here, and at last deletes, which cut what refers to them.
 extension PageApplier {
   /// - Parameter known: what the replica has of the log.
-  /// - Throws: `UnfitSnapshot` when it says something that this model cannot take in, that does not fit together, or that the
-  ///   log alone can settle; then the transaction must end.
-  func install(_ reader: SnapshotReader, at place: LogMark, over known: KnownLog) throws {
+  /// - Returns: what this model does not have of it; nothing of that is here.
+  /// - Throws: `UnfitSnapshot` when it says something that does not fit together, or that the log alone can settle; then the
+  ///   transaction must end. So it is with what this model does not have, where there is a log: that is kept entry by entry.
+  func install(
+    _ reader: SnapshotReader, at place: LogMark, over known: KnownLog
+  ) throws -> Set<ParkedName> {
     isJoining = true
     defer { isJoining = false }
     var news = SnapshotNews(known)
     var reader = reader
+    var names = SnapshotNames(schema, hasLog: hasLog)
     try news.expectNone(of: ownNames(reader, at: place), in: reader)
-    try reader.forEachPart { try register($0, at: place, in: &news) }
+    try reader.forEachPart { try register($0, at: place, in: &news, &names) }
     guard reader.isPlain else {
       throw UnfitSnapshot(reason: "an object was deleted under another entity's name")
     }
     directory.refresh()
     try reader.forEachPart { part in
       guard part.numbers.contains(where: { news.objects.has($0) }) else { return }
-      try writeNew(part, news, at: place)
+      try writeNew(part, news, &names, at: place)
     }
     guard report.inserted == news.objects.livingCount else {
       throw UnfitSnapshot(
@@ -31,13 +35,17 @@ extension PageApplier {
           "it has \(news.objects.livingCount) objects, and \(report.inserted) could be written")
     }
     if !known.isNothing {
-      try reader.forEachPart { try writeKnown($0, news, at: place) }
+      try reader.forEachPart { try writeKnown($0, news, &names, at: place) }
       try delete(news.deletes)
+    }
+    if names.hasOtherEnds {
+      try reader.forEachPart { try writeOtherEnds($0, news, at: place) }
     }
     // The other ends of one-to-one relationships, and keys that were free too late.
     try finishKeys()
     // Which of them had it first is in the log alone.
     guard keptKeys.isEmpty else { throw UnfitSnapshot(reason: "two objects have one unique key") }
+    return names.unknown
   }
 
   // MARK: Numbers
@@ -45,12 +53,13 @@ extension PageApplier {
   /// Gives each new number its key, in the order of the numbers: an identity may have come anew after its object was deleted.
   /// Notes the deletes of objects that were here.
   private func register(
-    _ part: SnapshotReader.Part, at place: LogMark, in news: inout SnapshotNews
+    _ part: SnapshotReader.Part, at place: LogMark, in news: inout SnapshotNews,
+    _ names: inout SnapshotNames
   ) throws {
     let index = try part.index(0)
     for number in 0..<part.count {
       let index = try number == 0 ? index : part.index(number)
-      for entity in index.entities { try checkNames(entity) }
+      for entity in index.entities { try names.note(entity, changeSet: number) }
       try news.expectNone(of: index)
     }
     var entities = index.entities
@@ -85,7 +94,9 @@ extension PageApplier {
       sequence: place.sequence, firstNumber: 0, schema: schema)
     for run in runs {
       guard let entity = frame.entity(run.objects.entity) else {
-        throw Self.unknown(entities[run.objects.entity].name)
+        if run.isAlive { try names.leaveOut(entities[run.objects.entity].name) }
+        news.objects.leaveOut(run.first, run.objects.count)
+        continue
       }
       for run in try newParts(of: run, entity, &news) {
         try register(run, entity, in: &frame, &news)
@@ -112,7 +123,7 @@ extension PageApplier {
       var key: ObjectKey?
       if offset < count {
         key = try directory.key(ofNumber: number)
-        guard key != nil || number >= news.known.nextNumber else {
+        guard key != nil || number >= news.known.nextNumber || news.known.lacked(entity) else {
           throw UnfitSnapshot(reason: "object \(number) of the zone is not here")
         }
         if let key, let deletion = run.deletion, !news.known.has(deletion.pushed) {
@@ -164,28 +175,6 @@ extension PageApplier {
         try transaction.recordDelete(ObjectKey(entity: entity.number, key: key))
       }
     }
-  }
-
-  func checkNames(_ entity: ChangeSetIndex.Entity) throws {
-    try Self.checkNames(entity, schema)
-  }
-
-  static func checkNames(_ entity: ChangeSetIndex.Entity, _ schema: SyncSchema) throws {
-    guard let own = schema.entity(namedNowOrBefore: entity.name) else {
-      throw unknown(entity.name)
-    }
-    // Values under two names of one property are two in a snapshot: which came later, the log tells.
-    guard own.name == entity.name else { throw former(entity.name) }
-    for name in entity.properties {
-      guard let property = own.property(namedNowOrBefore: name) else {
-        throw unknown("\(entity.name).\(name)")
-      }
-      guard property.name == name else { throw former("\(entity.name).\(name)") }
-    }
-  }
-
-  private static func former(_ name: String) -> UnfitSnapshot {
-    UnfitSnapshot(reason: "\(name) has another name in the model here")
   }
 
   static func unknown(_ name: String) -> UnfitSnapshot {
@@ -241,8 +230,10 @@ extension PageApplier {
   // MARK: Rows
 
   private func writeNew(
-    _ part: SnapshotReader.Part, _ news: SnapshotNews, at place: LogMark
+    _ part: SnapshotReader.Part, _ news: SnapshotNews, _ names: inout SnapshotNames,
+    at place: LogMark
   ) throws {
+    let later = try LaterNames(part, names, schema)
     for number in 0..<part.count {
       var frame = try snapshotFrame(part, number, news, at: place)
       for (index, entry) in frame.table.entries.enumerated() where entry?.isNew == false {
@@ -256,10 +247,65 @@ extension PageApplier {
         }
         let own = columns.prefix(group.properties.count)
         columns = columns.dropFirst(group.properties.count)
+        // A value under a former name, over which a later one stands.
+        let over = later.isEmpty ? [] : over(group, part, number, later, frame)
+        for index in over { frame.table.leaveOut(index) }
         try apply(group, columns: own, in: &frame)
+        for index in over { frame.table.leaveOut(index, false) }
       }
-      if let unknown = frame.unknown.first { throw Self.unknown("\(unknown)") }
+      try names.add(frame)
+      try ModelMeaning.Notes.add(frame, transaction)
       guard !frame.needsParked else { throw UnfitSnapshot(reason: "it does not fit together") }
+    }
+  }
+
+  /// The objects of a group of updates that say a property under one name, and something later under another.
+  private func over(
+    _ group: ChangeSetIndex.Group, _ part: SnapshotReader.Part, _ changeSet: Int,
+    _ later: LaterNames, _ frame: FrameContext
+  ) -> [Int] {
+    guard group.kind == .update, let place = group.properties.first,
+      let entity = frame.entity(group.entity),
+      case let named = frame.changeSet.index.entities[group.entity],
+      case let name = named.properties[place],
+      let property = entity.property(namedNowOrBefore: name)
+    else { return [] }
+    return group.objects.filter { index in
+      guard frame.table.entry(index)?.isLeftOut == false else { return false }
+      let number = frame.number(of: index) ?? part.number(ofNew: index)
+      return later.areOver(number, property, "\(named.name).\(name)", changeSet)
+    }
+  }
+
+  /// Takes in what is said of relationships from the ends that do not say them here, once all objects are there.
+  private func writeOtherEnds(
+    _ part: SnapshotReader.Part, _ news: SnapshotNews, at place: LogMark
+  ) throws {
+    for number in 0..<part.count {
+      let isNews = try part.pushed(number).map { !news.known.has($0) }
+      var frame = try snapshotFrame(part, number, news, at: place)
+      let changeSet = frame.changeSet
+      var columns = changeSet.columns[...]
+      for group in changeSet.index.groups {
+        let own = columns.prefix(group.properties.count)
+        columns = columns.dropFirst(group.properties.count)
+        guard let entity = frame.entity(group.entity) else { continue }
+        _ = try frame.readers(group, entity: entity, columns: own, by: opener)
+        frame.keepOtherEnds(of: group, entity)
+        guard !frame.saidFromOtherEnds.isEmpty else { continue }
+        var known: [Int] = []
+        var objects = group.objects[...]
+        for run in group.transactionRuns {
+          let ofRun = objects.prefix(run.count)
+          objects = objects.dropFirst(run.count)
+          guard isNews.indices.contains(run.transaction), !isNews[run.transaction] else { continue }
+          known += ofRun.filter { frame.table.entry($0)?.isNew == false }
+        }
+        for index in known { frame.table.leaveOut(index) }
+        try applyOtherEnds(&frame)
+        for index in known { frame.table.leaveOut(index, false) }
+      }
+      try ModelMeaning.Notes.add(frame, transaction)
     }
   }
 
@@ -272,8 +318,9 @@ extension PageApplier {
     frame.isOfSnapshot = true
     frame.isOfNewcomer = news.known.isNothing
     frame.pushed = try part.pushed(number)
-    func entry(_ number: UInt64, isOwn: Bool = false) throws -> ObjectTable.Entry {
+    func entry(_ number: UInt64, isOwn: Bool = false) throws -> ObjectTable.Entry? {
       if let new = news.objects.entry(of: number, isOwn: isOwn) { return new }
+      guard !news.objects.leavesOut(number) else { return nil }
       guard let key = try directory.key(ofNumber: number) else {
         throw ProtocolError.malformed(
           "The snapshot names object \(number), which it does not have")

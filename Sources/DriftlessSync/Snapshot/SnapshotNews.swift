@@ -12,9 +12,13 @@ struct KnownLog {
   var nextNumber: UInt64
   /// The acknowledged entries above the cursor, whatever name it had when it sent them.
   var own: Set<UInt64>
+  /// Entities and properties that models of before had not.
+  private let gone: Set<String>
 
   /// - Throws: `UnfitSnapshot` where it is not known which number came last.
-  init(_ state: ReplicaState, isNothing: Bool, on connection: SQLiteConnection) throws {
+  init(_ state: ReplicaState, isNothing: Bool, _ transaction: ReadTransaction) throws {
+    let connection = transaction.connection
+    gone = try ModelMeaning.Notes(transaction).gone
     self.isNothing = isNothing
     cursor = state.cursor
     guard let next = try LogPlaces.nextNumber(after: cursor, on: connection) else {
@@ -23,6 +27,9 @@ struct KnownLog {
     nextNumber = next
     own = try LogPlaces.sequences(above: cursor, on: connection)
   }
+
+  /// Whether the objects of an entity may not be here, since a model of before did not have it.
+  func lacked(_ entity: SyncSchema.Entity) -> Bool { !gone.isDisjoint(with: entity.names) }
 
   /// Whether what came with an entry is here.
   func has(_ pushed: SnapshotReader.Part.Pushed) -> Bool {

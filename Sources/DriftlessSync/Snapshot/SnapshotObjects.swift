@@ -20,6 +20,8 @@ struct SnapshotObjects {
   private var runs: [Run] = []
   /// Living objects whose identity an earlier number had, by their root entity's key.
   private var anew: [ObjectKey: ObjectKey] = [:]
+  /// Numbers whose objects are of entities that the model here does not have, ascending.
+  private var leftOut: [(first: UInt64, count: UInt64)] = []
   /// How many live.
   private(set) var livingCount = 0
 
@@ -45,6 +47,27 @@ struct SnapshotObjects {
   }
 
   func has(_ number: UInt64) -> Bool { entry(of: number) != nil }
+
+  /// Objects that have no key here.
+  ///
+  /// - Parameter first: greater than all before.
+  mutating func leaveOut(_ first: UInt64, _ count: Int) {
+    if let last = leftOut.last, last.first &+ last.count == first {
+      leftOut[leftOut.count - 1].count += UInt64(count)
+    } else {
+      leftOut.append((first, UInt64(count)))
+    }
+  }
+
+  func leavesOut(_ number: UInt64) -> Bool {
+    var low = 0
+    var high = leftOut.count
+    while low < high {
+      let middle = (low + high) / 2
+      if leftOut[middle].first <= number { low = middle + 1 } else { high = middle }
+    }
+    return low > 0 && number &- leftOut[low - 1].first < leftOut[low - 1].count
+  }
 
   /// The object of a number, as the change sets of the snapshot name it.
   ///

@@ -24,7 +24,7 @@ extension SyncEngine {
       }
       throw answer
     }
-    guard try store.read({ try mayTakeSnapshot($0) }) else {
+    guard try store.read({ try mayTakeSnapshot($0, hasLog: false) }) else {
       throw SyncError.logPurged(
         "something is offered anew, or set aside, that only the log can settle")
     }
@@ -67,7 +67,7 @@ extension SyncEngine {
     _ transaction: ReadTransaction
   ) throws {
     guard let floor = info.floor, state.cursor < floor else { return }
-    let mayTake = try mayTakeSnapshot(transaction) {
+    let mayTake = try mayTakeSnapshot(transaction, hasLog: false) {
       try PendingLoader.load(transaction, schema: schema, acknowledged: state.acknowledged)
     }
     guard !mayTake else { return }

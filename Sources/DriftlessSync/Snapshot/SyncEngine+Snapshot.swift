@@ -183,16 +183,22 @@ extension SyncEngine {
 
   /// Whether a snapshot can be taken in beside what the replica has: what is set aside, or waits for a person, and what is
   /// offered anew go by entries of the log.
-  func mayTakeSnapshot(_ transaction: ReadTransaction) throws -> Bool {
+  ///
+  /// - Parameter hasLog: whether the log can be read in its place. Where it cannot, the snapshot has what entries say that are
+  ///   set aside for names that the model does not have.
+  func mayTakeSnapshot(_ transaction: ReadTransaction, hasLog: Bool = true) throws -> Bool {
     let state = try Self.state(on: transaction.connection, of: store)
-    return try Self.mayTakeSnapshot(transaction) { try pendingSet(transaction, state: state) }
+    return try Self.mayTakeSnapshot(transaction, hasLog: hasLog) {
+      try pendingSet(transaction, state: state)
+    }
   }
 
   static func mayTakeSnapshot(
-    _ transaction: ReadTransaction, pending: () throws -> PendingSet
+    _ transaction: ReadTransaction, hasLog: Bool, pending: () throws -> PendingSet
   ) throws -> Bool {
     let connection = transaction.connection
-    guard try !Outbox.exists(on: connection), try Parking.entries(on: connection).isEmpty,
+    guard try !Outbox.exists(on: connection),
+      try Parking.entries(on: connection).allSatisfy({ !hasLog && $0.code == .unknownNames }),
       try !RememberedDeletes(connection).haveCome, try FormerLog.time(transaction) == nil
     else { return false }
     let pending = try pending()
@@ -228,6 +234,14 @@ extension SyncEngine {
     let names = Set((files + others.flatMap(\.files)).map(\.name))
     try bookkeep { try SegmentPieces.drop(but: names, on: $0.connection) }
     let total = files.reduce(0) { $0.addingClamped($1.bytes) }
+    let there = try store.read { transaction in
+      try files.reduce(0) {
+        try $0.addingClamped(SegmentPieces.size(of: $1.name, on: transaction.connection))
+      }
+    }
+    try requireRoom(
+      for: total.multipliedClamped(by: SyncTuning.appliedShare + 1) - min(there, total),
+      "The zone's snapshot")
     var done = 0
     for file in files {
       var have = try store.read { try SegmentPieces.size(of: file.name, on: $0.connection) }
@@ -280,7 +294,7 @@ extension SyncEngine {
       // Without the names, nothing that is pending can be looked for.
       guard state.generation == snapshot.generation, state.cursor < snapshot.place.sequence,
         state.mark?.sequence ?? 0 <= snapshot.place.sequence,
-        try mayTakeSnapshot(applier.transaction),
+        try mayTakeSnapshot(applier.transaction, hasLog: hasLog),
         applier.pending.isEmpty || snapshot.objects != snapshot
       else {
         guard hasLog else {
@@ -293,8 +307,9 @@ extension SyncEngine {
       let reader = try SnapshotReader(snapshot) { file in
         try SegmentPieces.bytes(of: file.name, on: connection)
       }
-      let known = try KnownLog(state, isNothing: isNothing, on: connection)
-      try applier.install(reader, at: snapshot.place, over: known)
+      let known = try KnownLog(state, isNothing: isNothing, applier.transaction)
+      let unknown = try applier.install(reader, at: snapshot.place, over: known)
+      try NamesLeftOut.keep(unknown, of: snapshot, at: store.now, applier.transaction)
       // What the replica has of the log's entries ends at a gap: a server that loses them is offered what they came to.
       try KeptFrames.dropAll(on: connection)
       try LogPlaces.note(snapshot.place, nextNumber: snapshot.nextObject, on: connection)

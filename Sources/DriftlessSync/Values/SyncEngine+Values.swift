@@ -3,9 +3,9 @@ import DriftlessProtocol
 import Foundation
 import Logging
 
-/// The server has no room for the large values of a push.
+/// The server, or the disk of the store, has no room for the large values of a push.
 struct NoRoomForValues: Error {
-  var error: ProtocolError
+  var error: any Error
 }
 
 /// A push names a large value that neither the zone nor this store has.
@@ -43,7 +43,8 @@ extension SyncEngine {
   func valueCutting(pushBytesMax: Int) -> ValueCutting {
     ValueCutting(
       bytesMin: options.largeValueBytesMin, valueBounds, pushBytesMax: pushBytesMax,
-      beside: store.url)
+      beside: store.url
+    ) { try self.requireRoom(for: $0, "A large value on its way out") }
   }
 
   /// What is pending and has a value that would go by itself.
@@ -200,6 +201,13 @@ extension SyncEngine {
     let length = Int(clamping: value.length)
     for _ in 0..<SyncTuning.damagedAttemptsMax {
       var have = try store.read { try ValuePieces.size(of: value, on: $0.connection) }
+      let needed = length.multipliedClamped(by: SyncTuning.valueShare) - have
+      guard have >= length || hasRoom(for: needed) else {
+        log.warning(
+          "There is no room for the value \(value.name): it needs \(needed) bytes, beside what is kept for saves"
+        )
+        return valueMemory.noteInVain(value)
+      }
       while have < length {
         let range = have..<min(length, have + LargeValue.pieceBytesMax)
         let piece: Data

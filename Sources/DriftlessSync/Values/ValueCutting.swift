@@ -46,6 +46,8 @@ final class ValueCutting {
   private let bounds: ValueBounds?
   private let pushBytesMax: Int
   private let store: URL?
+  /// Fails where the disk has no room for so many bytes more.
+  private let checkRoom: (Int) throws -> Void
   /// Of the change set that is built, each row counted.
   private var rowBytes = 0
   private var file: FileHandle?
@@ -56,8 +58,13 @@ final class ValueCutting {
   /// - Parameters:
   ///   - pushBytesMax: of all values of the push; one is not bounded by it.
   ///   - store: Where the bytes wait: what lies in a folder for temporary files may lie in memory.
-  init(bytesMin: Int, _ bounds: ValueBounds?, pushBytesMax: Int, beside store: URL? = nil) {
+  ///   - checkRoom: Fails where the disk has no room for so many bytes more.
+  init(
+    bytesMin: Int, _ bounds: ValueBounds?, pushBytesMax: Int, beside store: URL? = nil,
+    checkRoom: @escaping (Int) throws -> Void = { _ in }
+  ) {
     self.store = store
+    self.checkRoom = checkRoom
     self.bytesMin = max(LargeValue.bytesMin, bytesMin)
     self.pushBytesMax = pushBytesMax
     self.bounds = bounds
@@ -131,16 +138,24 @@ final class ValueCutting {
   private func keep(_ bytes: Data, of value: LargeValue) throws {
     guard known.insert(value).inserted else { return }
     guard end == 0 || end.addingClamped(bytes.count) <= pushBytesMax else { throw PushIsFull() }
+    do {
+      // It goes from the file without a name into the store, as what is there does.
+      try checkRoom(
+        end.addingClamped(bytes.count.multipliedClamped(by: SyncTuning.valueShare)))
+    } catch {
+      throw NoRoomForValues(error: error)
+    }
     let file = try self.file ?? TemporaryBytes.open(beside: store)
     self.file = file
     do {
       try file.seek(toOffset: UInt64(end))
       try file.write(contentsOf: bytes)
     } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
-      throw StoreError(
-        .diskFull,
-        "There is no room for the \(bytes.count) bytes of a large value on its way out: \(error)",
-        suggestion: "Make room on the file system of the store. What it holds is sent then.")
+      throw NoRoomForValues(
+        error: StoreError(
+          .diskFull,
+          "There is no room for the \(bytes.count) bytes of a large value on its way out: \(error)",
+          suggestion: "Make room on the file system of the store. What it holds is sent then."))
     }
     places.append((value, end))
     end += bytes.count

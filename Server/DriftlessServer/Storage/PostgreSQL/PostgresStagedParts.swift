@@ -210,6 +210,16 @@
       try PostgresStagedParts.keep(part, header, at: milliseconds, of: zone, on: connection)
     }
 
+    func makeRoom(
+      for part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits, of zone: ZoneRecord
+    ) throws {
+      let room = try PostgresStagedParts.room(
+        beside: part, header, zone: zone.id, on: connection)
+      if try room.takesOthers(for: part, header, limits) {
+        try PostgresStagedParts.dropOthers(of: part, zone: zone.id, on: connection)
+      }
+    }
+
     func staged(_ part: UInt16, of push: Push) throws -> Data? {
       try PostgresStagedParts.frame(part, of: push, zone: zone.id, on: connection)
     }

@@ -115,6 +115,7 @@ extension LogAppend {
     let zone = try current(record, push.cursor.generation)
     guard entry.sequence > zone.head else { return try check(entry.mark, in: zone) }
     guard !header.isFollowedByParts else {
+      try tables.makeRoom(for: push, header, limits, of: zone)
       return try tables.stage(push, header, at: nowMilliseconds, of: zone)
     }
     let reader = PushReader(limits: limits)

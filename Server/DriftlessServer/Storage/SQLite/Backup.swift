@@ -23,12 +23,14 @@ package struct Backup {
   ///
   /// Pushes go on meanwhile; the server's log is not copied into its database until this ends.
   ///
-  /// - Throws: `ServerError`: `.exists` where the file is there already, `.damagedDatabase` where the copy is, since what it
+  /// - Parameter freeBytes: what there is room for; nil for what the file system says.
+  /// - Throws: `ServerError`: `.diskFull`, before anything was copied, where there is no room, `.exists` where the file is there already, `.damagedDatabase` where the copy is, since what it
   ///   was made of is then; `SQLiteError`.
   package func make(
-    of folder: DataFolder, progress: (Double) throws -> Void = { _ in }
+    of folder: DataFolder, freeBytes: Int? = nil, progress: (Double) throws -> Void = { _ in }
   ) throws -> Content {
     guard access(file.path, F_OK) != 0 else { throw exists }
+    let target = file.deletingLastPathComponent()
     let part = try BackupPart(of: file)
     defer { part.remove() }
     // Brings a folder of before up to date.
@@ -40,6 +42,12 @@ package struct Backup {
       try ServerError.opening(folder.database.path) {
         let source = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
         defer { source.close() }
+        let bytes =
+          try (source.integer("PRAGMA page_count") ?? 0)
+          * (source.integer("PRAGMA page_size") ?? 0)
+        try DiskSpace.require(
+          Int(clamping: bytes), of: freeBytes ?? DiskSpace.free(at: target), at: target,
+          for: "a backup of \(folder.database.path)")
         try source.withSnapshot { try Self.copy(source, to: part.file, progress) }
         try Self.leaveOut(part.file)
       }

@@ -77,7 +77,7 @@ extension Database {
 
 extension SQLiteConnection {
   /// Bytes of a zone's log after an entry.
-  fileprivate func logBytes(of zone: ZoneRecord, after sequence: UInt64) throws -> Int {
+  func logBytes(of zone: ZoneRecord, after sequence: UInt64) throws -> Int {
     let statement = try prepare(
       "SELECT coalesce(sum(size), 0) FROM log WHERE position > ? AND position < ?")
     defer { statement.reset() }

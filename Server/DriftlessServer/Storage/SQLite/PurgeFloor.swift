@@ -13,6 +13,8 @@ package struct PurgeOptions: Sendable {
   package var isDryRun = false
   /// No entry after this one goes.
   package var through = UInt64.max
+  /// What there is room for; nil for what the file system says. Bytes.
+  package var freeBytes: (@Sendable () -> Int?)?
 
   package init(
     keepDays: Int = 90, replicaDays: Int = 365, isTried: Bool = false, isDryRun: Bool = false,

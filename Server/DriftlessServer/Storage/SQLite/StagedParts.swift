@@ -135,6 +135,21 @@ extension SQLiteZoneTables {
     try StagedParts.keep(part, header, at: milliseconds, of: zone, on: connection)
   }
 
+  func makeRoom(
+    for part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits, of zone: ZoneRecord
+  ) throws {
+    let replica = try StagedParts.bytes(of: part.replica, on: connection)
+    let push = try StagedParts.bytes(of: part.replica, number: part.number, on: connection)
+    // One that comes again takes no more room.
+    let own = try StagedParts.bytes(
+      of: part.replica, number: part.number, but: header.part, on: connection)
+    let all = try StagedParts.bytes(of: nil, on: connection)
+    let room = StagedRoom(own: own, others: replica - push, foreign: all - replica)
+    if try room.takesOthers(for: part, header, limits) {
+      try StagedParts.dropOthers(of: part, on: connection)
+    }
+  }
+
   func staged(_ part: UInt16, of push: Push) throws -> Data? {
     try StagedParts.frame(part, of: push, on: connection)
   }
@@ -181,7 +196,7 @@ extension SQLiteZoneStorage {
         before: milliseconds - Int64(limits.stagedSeconds) * 1000, on: connection)
       if try append.isWanted(part, of: zone) {
         try checkCopies(part, header, connection)
-        try checkRoom(for: part, header, limits, connection)
+        try tables.makeRoom(for: part, header, limits, of: zone)
         // Looked at, and taken back: the log has it with the last part.
         try connection.execute("SAVEPOINT probe")
         do {
@@ -204,22 +219,6 @@ extension SQLiteZoneStorage {
     tables.forget()
     try tables.connection.execute("ROLLBACK TO probe")
     try tables.connection.execute("RELEASE probe")
-  }
-
-  private static func checkRoom(
-    for part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits,
-    _ connection: SQLiteConnection
-  ) throws {
-    let replica = try StagedParts.bytes(of: part.replica, on: connection)
-    let push = try StagedParts.bytes(of: part.replica, number: part.number, on: connection)
-    // One that comes again takes no more room.
-    let own = try StagedParts.bytes(
-      of: part.replica, number: part.number, but: header.part, on: connection)
-    let all = try StagedParts.bytes(of: nil, on: connection)
-    let room = StagedRoom(own: own, others: replica - push, foreign: all - replica)
-    if try room.takesOthers(for: part, header, limits) {
-      try StagedParts.dropOthers(of: part, on: connection)
-    }
   }
 
   private static func checkCopies(

@@ -64,6 +64,12 @@ extension Administration {
     }
     guard options.isTried || options.isDryRun else { throw ServerError.untried(zone) }
     let snapshots = ZoneSnapshots(folder)
+    let kept = try keptSnapshot(of: zone)
+    // What the log comes to is written twice: as files, and into the database.
+    let bytes = try connection.logBytes(of: zone, after: former) + (kept?.snapshot.bytes ?? 0)
+    try DiskSpace.require(
+      2 * bytes, of: options.freeBytes?() ?? snapshots.freeBytes, at: folder.url,
+      for: "a purge of zone \(name)")
     return try snapshots.withFoldAnew(of: zone, keptSnapshot(of: zone)) {
       isThere(zone)
     } page: { place in

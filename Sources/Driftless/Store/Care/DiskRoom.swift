@@ -1,0 +1,36 @@
+package import Foundation
+
+/// What a file system has free. What a program writes for its own keeping leaves a part of that to saves.
+package struct DiskRoom: Hashable, Sendable {
+  /// Bytes that this user may still write.
+  package var free: Int
+  /// Bytes that are left to saves.
+  package var reserve: Int
+
+  package init(free: Int, reserve: Int) {
+    self.free = free
+    self.reserve = reserve
+  }
+
+  /// Bytes that are left to saves at most; of a small disk it is a twentieth.
+  private static let reserveMax = 32 << 20
+  private static let reserveShare = 20
+
+  /// Nil where the file system does not say.
+  package static func beside(_ file: URL) -> DiskRoom? {
+    var status = statvfs()
+    guard statvfs(file.deletingLastPathComponent().path, &status) == 0 else { return nil }
+    func bytes(_ blocks: UInt) -> Int {
+      let (bytes, overflow) = blocks.multipliedReportingOverflow(by: UInt(status.f_frsize))
+      return overflow ? .max : Int(clamping: bytes)
+    }
+    let total = bytes(UInt(status.f_blocks))
+    // Some file systems have no bounds of their own.
+    guard total > 0 else { return nil }
+    return DiskRoom(
+      free: bytes(UInt(status.f_bavail)), reserve: min(reserveMax, total / reserveShare))
+  }
+
+  /// Whether so many bytes more leave the reserve.
+  package func has(_ bytes: Int) -> Bool { free - reserve >= bytes }
+}

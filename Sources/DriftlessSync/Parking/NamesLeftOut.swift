@@ -1,0 +1,95 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// What a snapshot has that the model here does not have, where there is no log that could be kept for a later model: the names
+/// alone. The zone has the values, and a model that has the names takes them from there (`ZoneAnew`).
+struct NamesLeftOut: Codable {
+  static let setting = "sync.namesLeftOut"
+
+  let generation: UUID
+  /// Where the snapshot stood.
+  let sequence: UInt64
+  /// Seconds since 1970.
+  let since: Double
+  private let texts: [String]
+
+  var names: Set<ParkedName> { Set(texts.map { ParkedName(text: $0) }) }
+
+  init(_ names: Set<ParkedName>, generation: UUID, sequence: UInt64, at time: Date) {
+    self.generation = generation
+    self.sequence = sequence
+    since = time.timeIntervalSince1970
+    texts = names.map(\.text).sorted()
+  }
+
+  /// Nil where a setting is damaged.
+  static func decode(_ text: String) -> NamesLeftOut? {
+    try? JSONDecoder().decode(Self.self, from: Data(text.utf8))
+  }
+
+  /// Nil where the snapshot that the store took last left nothing out.
+  static func load(_ transaction: ReadTransaction) throws -> NamesLeftOut? {
+    guard case .text(let text)? = try transaction.setting(setting), let left = decode(text),
+      try ReplicaState.load(from: transaction.connection)?.generation == left.generation
+    else { return nil }
+    return left
+  }
+
+  /// Notes what a snapshot has that the model does not have. Entries of before it that are set aside for such names say nothing
+  /// that it does not say.
+  static func keep(
+    _ unknown: Set<ParkedName>, of snapshot: Snapshot, at time: Date,
+    _ transaction: WriteTransaction
+  ) throws {
+    let connection = transaction.connection
+    let parked = try Parking.entries(on: connection)
+    var names = parked.reduce(unknown) { $0.union($1.unknown) }
+    if let left = try load(transaction) { names.formUnion(left.names) }
+    for entry in parked { try Parking.forget(entry.sequence, on: connection) }
+    try Parking.forgetStruck(on: connection)
+    guard !names.isEmpty else { return }
+    try Self(
+      names, generation: snapshot.generation, sequence: snapshot.place.sequence, at: time
+    ).save(transaction)
+    // A place goes with the reference beside it.
+    let plain = names.filter { PlaceName.property(ofPlace: $0.name) == nil }
+    try ModelMeaning.Notes.add(
+      gone: Set(plain.filter { $0.kind == nil }.map(\.name)),
+      unmade: Set(plain.filter { $0.kind != nil }.map(\.name)), transaction)
+  }
+
+  /// The model has some of them by now, and they were taken from the zone.
+  static func settle(_ schema: SyncSchema, _ transaction: WriteTransaction) throws {
+    guard let left = try load(transaction) else {
+      return try transaction.setSetting(setting, nil)
+    }
+    let names = left.names.filter { !schema.knows($0) }
+    guard names != left.names else { return }
+    guard !names.isEmpty else { return try transaction.setSetting(setting, nil) }
+    try Self(
+      names, generation: left.generation, sequence: left.sequence,
+      at: Date(timeIntervalSince1970: left.since)
+    ).save(transaction)
+  }
+
+  private func save(_ transaction: WriteTransaction) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let text = String(decoding: try encoder.encode(self), as: UTF8.self)
+    try transaction.setSetting(Self.setting, .text(text))
+  }
+}
+
+extension SyncSchema {
+  /// Whether the model has what is set aside under a name: an entity, or a property of the kind that the zone has.
+  func knows(_ parked: ParkedName) -> Bool {
+    let name = parked.name
+    guard name.contains(".") else { return entity(namedNowOrBefore: name) != nil }
+    guard let property = property(parkedAs: name)?.property else {
+      return otherEnd(parkedAs: name) != nil && parked.kind?.saysRelationships ?? true
+    }
+    return parked.kind?.fits(property.kind) ?? true
+  }
+}
