@@ -185,7 +185,7 @@ targets += [
     "ClientTests",
     [
       "SyncControl", "SyncDaemon", "SwiftSource", "Driftless", "DriftlessSQLite",
-      "DriftlessSync", "DriftlessProtocol", "ProgramStart",
+      "DriftlessSync", "DriftlessProtocol", "DriftlessTesting", "ProgramStart",
     ]),
   test("TidyTests", []),
   test(

@@ -9,6 +9,7 @@ struct StoreLooks: Sendable {
   /// A file as it was when it was looked at; nil where there was none.
   private struct Look: Equatable {
     let numbers: [Int]?
+    var isThere: Bool { numbers != nil }
 
     init(_ url: URL) {
       var status = stat()
@@ -29,6 +30,10 @@ struct StoreLooks: Sendable {
   /// In which each save leaves a mark.
   private let saves: URL
   private let savesLook: Look
+  /// The file itself, and its log, which somebody may put in order.
+  private let store: URL
+  private let storeLook: Look
+  private let logIsThere: Bool
 
   init(of entry: DaemonConfiguration.Store) {
     access = [
@@ -40,19 +45,32 @@ struct StoreLooks: Sendable {
     accessLooks = access.map { Look($0) }
     saves = URL(fileURLWithPath: entry.path.path + "-driftless-lock")
     savesLook = Look(saves)
+    store = entry.path
+    storeLook = Look(store)
+    logIsThere = Self.hasLog(store)
+  }
+
+  private static func hasLog(_ store: URL) -> Bool {
+    Look(URL(fileURLWithPath: store.path + "-wal")).isThere
   }
 
   /// Whether any of these is another by now.
   var isAccessChanged: Bool { access.map { Look($0) } != accessLooks }
   /// Whether something was saved since.
   var isSaved: Bool { Look(saves) != savesLook }
+  /// Whether the file is another by now, or its log came or went.
+  var isFileChanged: Bool {
+    Look(store) != storeLook || Self.hasLog(store) != logIsThere
+  }
 }
 
-/// A pause between two attempts to sync a store, and what ends it before its time: a token that was replaced, or a save.
+/// A pause between two attempts to sync a store, and what ends it before its time: a token that was replaced, a save, or another
+/// content of the file.
 struct StorePause: Sendable {
   enum Reason: String, Sendable {
     case access = "what lies beside the store was changed"
     case saved = "something was saved"
+    case file = "the store's file was changed"
   }
 
   private let looks: StoreLooks
@@ -69,6 +87,7 @@ struct StorePause: Sendable {
   /// Why the pause is over by now, if it is.
   func endsEarly() -> Reason? {
     if looks.isAccessChanged { return .access }
-    return .now >= earliest && looks.isSaved ? .saved : nil
+    guard .now >= earliest else { return nil }
+    return looks.isSaved ? .saved : looks.isFileChanged ? .file : nil
   }
 }

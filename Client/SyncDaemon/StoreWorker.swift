@@ -34,6 +34,8 @@ actor StoreWorker {
   var syncStart: ContinuousClock.Instant?
   /// Entries of the log that are set aside, as far as was told.
   private var parked: Set<UInt64> = []
+  /// What the store lost, as far as was told.
+  private var toldLost: LostCommits?
   /// Whether there was no file when it was looked for last.
   var isGone = false
   private var wasEverThere = false
@@ -204,7 +206,7 @@ actor StoreWorker {
     case .access:
       // Somebody may have had it connect meanwhile, with what lay there then.
       await restart()
-    case .saved:
+    case .saved, .file:
       hastenedAttempts += 1
       start()
     }
@@ -220,15 +222,15 @@ actor StoreWorker {
         switch (isThere, wasEverThere) {
         case (true, true): "the store's file is there again"
         case (true, false): "the store's file is there now"
-        case (false, true): "the store's file is gone"
+        case (false, true): "the store's file is gone: it is opened as soon as it is there again"
         case (false, false): "there is no file at the store's path so far"
         }
       log.warning("\(what)")
       await restart()
       return true
     }
-    guard let connection, connection.store.isReplaced else { return false }
-    log.warning("another file was put in the store's place: it is opened anew")
+    guard let change = connection?.store.fileChange else { return false }
+    log.warning("\(change) The store is opened anew: nothing more goes to the former files.")
     await restart()
     return true
   }
@@ -333,8 +335,18 @@ actor StoreWorker {
       store: store,
       engine: SyncEngine(store: store, transport: curl, options: way.options), curl: curl, way: way)
     parked = Set(try SyncEngine.parked(of: store).map(\.sequence))
+    noteLost(try store.lostCommits())
     self.connection = connection
     return connection
+  }
+
+  /// Says once what the store lost, as it was found when it was opened.
+  private func noteLost(_ lost: LostCommits?) {
+    defer { toldLost = lost }
+    guard let lost, lost != toldLost else { return }
+    let saves = "\(lost.count) acknowledged save\(lost.count == 1 ? " is" : "s are")"
+    log.warning(
+      "\(saves) lost: look at it with syncctl doctor --store \(entry.path.path.shellWord)")
   }
 
   private func rest() async {

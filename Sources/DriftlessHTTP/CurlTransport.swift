@@ -1,5 +1,7 @@
 public import DriftlessProtocol
 public import Foundation
+import Logging
+import Synchronization
 
 /// The engine's transport over HTTP, on libcurl.
 ///
@@ -25,7 +27,10 @@ public final class CurlTransport: ZoneTransport {
   public let zone: String
   let options: TransportOptions
   private let token: String
-  private let base: String
+  private let zones: String
+  private let zonePath: String
+  /// The zone by its own UUID, and whether requests name it so: its operator gave it another name.
+  private let identity = Mutex((zoneID: UUID?.none, isUsed: false))
   private let session: CurlSession
   private let answers: AnswerReader
   private let phaseBox = PhaseBox()
@@ -65,7 +70,41 @@ public final class CurlTransport: ZoneTransport {
     self.session = session
     answers = AnswerReader(address: server.absoluteString)
     let root = server.absoluteString
-    base = (root.hasSuffix("/") ? String(root.dropLast()) : root) + WirePath.zones + "/" + zonePath
+    zones = (root.hasSuffix("/") ? String(root.dropLast()) : root) + WirePath.zones + "/"
+    self.zonePath = zonePath
+  }
+
+  private var base: String {
+    let zoneID = identity.withLock { $0.isUsed ? $0.zoneID : nil }
+    return zones + (zoneID?.uuidString.lowercased() ?? zonePath)
+  }
+
+  /// Which zone is meant: where a token is told to be for another name, the zone is asked for by this.
+  public func expect(zoneID: UUID) {
+    identity.withLock { if $0.zoneID != zoneID { $0 = (zoneID, false) } }
+  }
+
+  /// Whether the zone has another name by now, and goes by its UUID from now on. Asked once such a refusal: a token that may not
+  /// do what was asked is refused in the same words.
+  private func followsRenaming() async -> Bool {
+    guard let zoneID = identity.withLock({ $0.isUsed ? nil : $0.zoneID }) else { return false }
+    let request = HTTPRequest(
+      base: zones + zoneID.uuidString.lowercased(), path: "", method: .get, token: token,
+      bodyBytesMax: options.jsonBytesMax, waitSeconds: 0, options: options, phase: phaseBox)
+    guard let response = try? await session.send(request),
+      (try? answers.check(response, to: request)) != nil,
+      let info = try? answers.decode(ZoneInfo.self, from: response),
+      info.zoneID == zoneID, info.zone != zone
+    else { return false }
+    let isFirst = identity.withLock { identity in
+      defer { identity.isUsed = true }
+      return !identity.isUsed
+    }
+    if isFirst {
+      Logger(label: "driftless.http").notice(
+        "zone \(zone) at \(answers.address) is called \(info.zone) now: it is followed")
+    }
+    return true
   }
 
   /// Whether another one asks the same server for the same zone, with the same token and options.
@@ -299,6 +338,8 @@ public final class CurlTransport: ZoneTransport {
         try answers.check(response, to: request)
         if let asked { pieces.came(asking: asked) }
         return try read(response)
+      } catch let error as ProtocolError where error.code == .forbidden && showsToken {
+        guard await followsRenaming() else { throw error }
       } catch let error as TransportError {
         if let asked, RetryPolicy.isOfLine(error.code) { pieces.broke(asking: asked) }
         guard

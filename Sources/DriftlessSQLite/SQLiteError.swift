@@ -59,6 +59,29 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   /// `SQLITE_READONLY_DIRECTORY`: a log cannot be made beside the file.
   package var cannotMakeLog: Bool { code == SQLITE_READONLY | (6 << 8) }
 
+  /// What is wrong, for a person: SQLite's own words are for its programmers.
+  package var words: String {
+    if isFull { return "there is no space left on the file system" }
+    switch primaryCode {
+    case SQLITE_READONLY: return "it may not be written"
+    case SQLITE_BUSY, SQLITE_LOCKED: return "another process has it locked"
+    case SQLITE_NOTADB: return "it is no database"
+    case SQLITE_CORRUPT: return "it is damaged: its pages do not fit together"
+    case SQLITE_CANTOPEN: return "it cannot be opened"
+    case SQLITE_IOERR: return ownWords ?? "the disk failed while it was read or written"
+    case SQLITE_CONSTRAINT: return "a value would break a rule of its tables (\(message))"
+    case SQLITE_TOOBIG: return "a value is larger than a database can hold"
+    case SQLITE_NOMEM: return "there is not enough memory"
+    case SQLITE_INTERRUPT: return "the work was interrupted"
+    case SQLITE_ERROR where message.hasPrefix("no such "):
+      return "its tables are not those of a store (it has \(message))"
+    default: return message
+    }
+  }
+
+  /// What was said here, where it was no word of SQLite's.
+  private var ownWords: String? { message.hasPrefix("disk I/O error") ? nil : message }
+
   /// What a person can do.
   package var suggestion: String {
     switch isFull ? SQLITE_FULL : primaryCode {

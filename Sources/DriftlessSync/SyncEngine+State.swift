@@ -61,10 +61,19 @@ extension SyncEngine {
     try store.checkLog()
     // Of a replica of another zone it says nothing that is about it.
     try checkHome()
+    try expectZone()
     return try await recorded {
       try await self.enrollWhenNeeded()
       return try await body()
     }
+  }
+
+  /// Tells the way which zone is meant, whatever it is called by now.
+  private func expectZone() throws {
+    guard let way = transport.way as? any ZoneTransport,
+      let state = try store.read({ try ReplicaState.load(from: $0.connection) })
+    else { return }
+    way.expect(zoneID: state.zoneID)
   }
 
   private func recorded<Report>(_ operation: () async throws -> Report) async throws -> Report {

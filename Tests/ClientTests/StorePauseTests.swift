@@ -26,6 +26,24 @@ struct StorePauseTests {
     #expect(long.endsEarly() == .access)
   }
 
+  @Test(
+    "A pause ends when the store's file becomes another, and when a log is moved out of its way")
+  func changedFile() throws {
+    let directory = try TemporaryDirectory()
+    let entry = DaemonConfiguration.Store(path: directory.file("shop.sqlite"))
+    let log = URL(fileURLWithPath: entry.path.path + "-wal")
+    try Data([1]).write(to: entry.path)
+    try Data([1]).write(to: log)
+    let first = StorePause(after: StoreLooks(of: entry), secondsAfterSave: 0)
+    #expect(first.endsEarly() == nil)
+    try Data([1, 2]).write(to: entry.path)
+    #expect(first.endsEarly() == .file)
+    let second = StorePause(after: StoreLooks(of: entry), secondsAfterSave: 0)
+    #expect(second.endsEarly() == nil)
+    try FileManager.default.removeItem(at: log)
+    #expect(second.endsEarly() == .file)
+  }
+
   @Test("What is changed during the attempt before a pause ends it as well")
   func changedBefore() throws {
     let directory = try TemporaryDirectory()

@@ -6,17 +6,33 @@ import SyncDaemon
 
 struct WhyCommand: ControlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "why", abstract: "Say why a property has the value that it has.",
-    discussion: "Example: syncctl why --store shop.sqlite Item/17.price")
+    commandName: "why",
+    abstract: "Say why a property has the value that it has, or why an object is not there.",
+    discussion: """
+      Of an object that was deleted it says when, by whom and by which rule, and how to have it back.
+
+      Example: syncctl why --store shop.sqlite Item/17.price
+      """)
 
   @OptionGroup var target: StoreArguments
-  @Argument(help: "ENTITY/ID.PROPERTY, with the ID as in an import file, or a UUID.")
+  @Argument(
+    help:
+      "ENTITY/ID.PROPERTY, with the ID as in an import file, or a UUID. Of a deleted object ENTITY/ID is enough."
+  )
   var element: String
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
     let store = try target.open(reading: true)
     let element = try ElementPath(element, model: store.model)
+    let keys = try? KeySource.of(store: target.url)?.read()
+    for named in element.objects {
+      guard
+        let deleted = try SyncEngine.whyDeleted(of: store, object: named.identity, keys: keys)
+      else { continue }
+      let text = DeletionText(deleted, named: named.name, store: target.store)
+      return try output.put(DeletionReport(deleted), lines: text.lines(ObjectLabels(store)))
+    }
     let explanation = try explanation(of: element, in: store)
     let status = try SyncEngine.status(of: store)
     try output.put(
@@ -28,6 +44,7 @@ struct WhyCommand: ControlCommand {
   private func explanation(
     of element: ElementPath, in store: PersistentStore
   ) throws -> PropertyExplanation {
+    try element.requireProperty(of: store.model)
     do {
       return try SyncEngine.why(
         of: store, object: element.identity, property: element.property,

@@ -8,6 +8,8 @@ struct ElementPath {
   var property: String
   /// The object as it was named.
   var object: String
+  /// What may be meant: the object before a dot, and, as identities may hold dots and no property may be named, the whole.
+  var objects: [(identity: UUID, name: String)]
 
   init(_ text: String, model: ManagedObjectModel) throws(Failure) {
     guard let slash = text.firstIndex(of: "/") else { throw Self.malformed(text) }
@@ -22,13 +24,28 @@ struct ElementPath {
     // exists counts.
     let names = Set(entity.layout.slots.map(\.name))
     let dots = rest.indices.filter { rest[$0] == "." }
-    guard
-      let dot = dots.first(where: { names.contains(String(rest[rest.index(after: $0)...])) })
-        ?? dots.last, dot != rest.startIndex
-    else { throw Self.malformed(text) }
-    property = String(rest[rest.index(after: dot)...])
-    object = "\(name)/\(rest[..<dot])"
-    identity = NamedIdentity.identity(String(rest[..<dot]), of: entity)
+    let dot = dots.first { names.contains(String(rest[rest.index(after: $0)...])) } ?? dots.last
+    guard dot != rest.startIndex, !rest.isEmpty else { throw Self.malformed(text) }
+    let id = dot.map { String(rest[..<$0]) } ?? String(rest)
+    property = dot.map { String(rest[rest.index(after: $0)...]) } ?? ""
+    object = "\(name)/\(id)"
+    identity = NamedIdentity.identity(id, of: entity)
+    objects = [(identity, object)]
+    if dot != nil, !names.contains(property) {
+      objects.append((NamedIdentity.identity(String(rest), of: entity), text))
+    }
+  }
+
+  /// - Throws: `Failure` where no property was named.
+  func requireProperty(of model: ManagedObjectModel) throws(Failure) {
+    guard property.isEmpty else { return }
+    let name = object.prefix { $0 != "/" }
+    let names = model.entitiesByName[String(name)]?.layout.slots.map(\.name) ?? []
+    throw Failure(
+      .usage, code: "usage", "\(object) does not name a property of an object.",
+      suggestion: names.isEmpty
+        ? "syncctl why --store STORE ENTITY/ID.PROPERTY"
+        : "name one of \(names.joined(separator: ", ")): \(object).\(names[0])")
   }
 
   private static func malformed(_ text: String) -> Failure {

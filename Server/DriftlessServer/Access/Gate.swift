@@ -133,10 +133,15 @@ struct Gate: Sendable {
   private func admission(
     _ token: TokenRecord, zone name: String?, verb: Verbs
   ) async throws -> Admission {
-    guard let name, ZoneName.isValid(name), token.zoneName == name else {
+    let zone = try await storage.zone(named: token.zoneName)
+    // Who knows the zone by its own UUID finds it whatever it is called by now.
+    guard let name, ZoneName.isValid(name),
+      name == token.zoneName || name == zone?.zoneID.uuidString.lowercased()
+    else {
       throw ServerError(
-        .forbidden, "the token is not for this zone",
-        suggestion: "Check the zone's name, or ask the operator for a token for it.")
+        .forbidden, "the token is not for this zone: it is for \(token.zoneName)",
+        suggestion: "Where that is the zone's name by now: syncctl enroll --store STORE --zone "
+          + "\(token.zoneName). Else ask the operator for a token for the zone that is meant.")
     }
     guard token.verbs.isSuperset(of: verb) else {
       let wayOut =
@@ -144,12 +149,12 @@ struct Gate: Sendable {
       throw ServerError(
         .forbidden, "the token allows only \(token.verbs) in this zone, not \(verb)",
         suggestion:
-          "Ask the operator: driftless-server token create --zone \(name) --verbs "
+          "Ask the operator: driftless-server token create --zone \(token.zoneName) --verbs "
           + "\(token.verbs.union(verb))\(wayOut)")
     }
-    guard let zone = try await storage.zone(named: name) else {
+    guard let zone else {
       throw ServerError(
-        .noZone, "there is no zone \(name)", suggestion: "Ask the operator for its name.")
+        .noZone, "there is no zone \(token.zoneName)", suggestion: "Ask the operator for its name.")
     }
     return Admission(zone: zone, token: token)
   }

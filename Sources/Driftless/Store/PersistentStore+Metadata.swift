@@ -1,5 +1,6 @@
 import DriftlessSQLite
 import Foundation
+import Synchronization
 
 extension StoreMetadata {
   static let identifierKey = "NSStoreUUID"
@@ -70,5 +71,28 @@ extension PersistentStore {
     StoreError(
       .cannotOpen, "There is no store at \(path).",
       suggestion: "Check the path, or create the store first.")
+  }
+}
+
+extension PersistentStore {
+  /// Sets a key of the metadata. Values are those of a property list.
+  public func setMetadata(_ value: Any?, forKey key: String) throws {
+    try changeMetadata { $0.values[key] = value }
+  }
+
+  /// Sets an application's keys of the metadata: all of them, those that are missing go.
+  func setMetadata(_ values: [String: Any]) throws {
+    try changeMetadata { $0 = try $0.replacing(with: values) }
+  }
+
+  /// Changes what the file has: others may have set keys since this store was opened.
+  private func changeMetadata(_ change: (inout StoreMetadata) throws -> Void) throws {
+    let changed = try write(TransactionInfo()) { transaction in
+      var (_, metadata) = try MetadataTable.read(on: transaction.connection, path: file.name)
+      try change(&metadata)
+      try MetadataTable.set(metadata, on: transaction.connection)
+      return metadata
+    }.0
+    storedMetadata.withLock { $0 = changed }
   }
 }

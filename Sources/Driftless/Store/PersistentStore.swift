@@ -37,8 +37,8 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   private let derivedChanges: DerivedChanges?
   let storedMetadata: Mutex<StoreMetadata>
   let clock = Mutex(StoreClock())
-  /// The file that the connections have.
-  let openedFile: FileNumber?
+  /// Nil for a store in memory, and for a file that nobody may change.
+  let openedFiles: OpenedFiles?
 
   private var isSealed = false
   /// Whether rows are asked for elsewhere as they are read; set before others know the store.
@@ -148,11 +148,14 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
         try ExternalData.attachInline(to: connection)
       }
     }
-    connections = StoreConnections(file: file, writer: connection, lock: lock)
-    let openedFile = file.url.flatMap { FileNumber(of: $0.path) }
-    self.openedFile = openedFile
-    logLinker =
-      file.options.isReadOnly ? nil : file.url.map { LogLinker(url: $0, file: openedFile) }
+    let isChangeable = !file.options.isImmutable
+    openedFiles = file.url.flatMap { url in
+      isChangeable ? OpenedFiles(url: url, followsBeside: !file.options.isReadOnly) : nil
+    }
+    connections = StoreConnections(
+      file: file, writer: connection, lock: lock, files: openedFiles)
+    let number = openedFiles?.file
+    logLinker = file.options.isReadOnly ? nil : file.url.map { LogLinker(url: $0, file: number) }
     notifications = CommitNotifications(url: file.url, store: opened.identifier)
     if options.postsRemoteChanges {
       notifications.watch { [weak self] in self?.newestTransaction }
@@ -244,6 +247,11 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   public func close() {
     notifications.close()
     connections.close {
+      if let files = self.openedFiles, files.change() != nil {
+        self.checkpointer?.complete($0, files)
+        // SQLite removes a log by its name, which is another's.
+        return $0.keepLogOnClose()
+      }
       self.checkpoint($0, force: true)
       // What is left in the log is there because somebody reads, writes or looks at it: the next to open it goes on.
       if (self.checkpointer?.walBytes ?? 0) > 0 { $0.keepLogOnClose() }
@@ -258,6 +266,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   }
 
   private func checkpoint(_ writer: SQLiteConnection, force: Bool, sweeps: Bool = false) {
+    guard openedFiles?.change() == nil else { return }
     checkpointer?.checkpoint(writer, force: force) {
       externalData?.nobodyReadsBehind()
       if sweeps, let externalData, let referenced = try? externalData.referenced(writer) {
@@ -372,26 +381,5 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
     -> CommitNotifications.Following
   {
     notifications.follow({ [weak self] in self?.newestTransaction }, follower)
-  }
-
-  /// Sets a key of the metadata. Values are those of a property list.
-  public func setMetadata(_ value: Any?, forKey key: String) throws {
-    try changeMetadata { $0.values[key] = value }
-  }
-
-  /// Sets an application's keys of the metadata: all of them, those that are missing go.
-  func setMetadata(_ values: [String: Any]) throws {
-    try changeMetadata { $0 = try $0.replacing(with: values) }
-  }
-
-  /// Changes what the file has: others may have set keys since this store was opened.
-  private func changeMetadata(_ change: (inout StoreMetadata) throws -> Void) throws {
-    let changed = try write(TransactionInfo()) { transaction in
-      var (_, metadata) = try MetadataTable.read(on: transaction.connection, path: file.name)
-      try change(&metadata)
-      try MetadataTable.set(metadata, on: transaction.connection)
-      return metadata
-    }.0
-    storedMetadata.withLock { $0 = changed }
   }
 }

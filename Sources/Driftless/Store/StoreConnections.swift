@@ -6,6 +6,7 @@ import Synchronization
 final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mutex
   private let file: StoreFile
   private let lock: FileLock?
+  private let files: OpenedFiles?
   private let writing = NSRecursiveLock()
   private var writer: SQLiteConnection?
   private var isWriting = false
@@ -25,8 +26,9 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     weak var snapshot: StoreSnapshot?
   }
 
-  init(file: StoreFile, writer: SQLiteConnection, lock: FileLock?) {
+  init(file: StoreFile, writer: SQLiteConnection, lock: FileLock?, files: OpenedFiles?) {
     self.file = file
+    self.files = files
     self.writer = writer
     self.lock = lock
     line = ReaderLine(limit: file.options.readersMax)
@@ -50,6 +52,7 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
       isWriting = false
       lock?.unlock()
     }
+    try files?.check()
     return try HeldConnections.hold { try body(writer) }
   }
 
@@ -87,6 +90,7 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     }
     let pass = waits ? line.enter() : .inner
     defer { line.leave(pass) }
+    try files?.checkNowAndThen()
     return try HeldConnections.hold { try withConnection(body) }
   }
 
@@ -112,6 +116,13 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
   private func reader() throws -> SQLiteConnection {
     let connection = try file.connect(readOnly: file.options.isReadOnly, isReader: true)
     connection.keepLogOnClose()
+    do {
+      // It has what lies under the name now.
+      try files?.check()
+    } catch {
+      connection.close()
+      throw error
+    }
     return connection
   }
 

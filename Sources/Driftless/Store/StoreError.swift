@@ -48,6 +48,9 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     /// A log beside the file is no log of its content: one of the two was put back without the other. Nothing was read from
     /// them, and nothing changed.
     public static let strayLog = Code("strayLog")
+    /// The file, or one beside it, was moved, removed or replaced while it was open. Nothing is read or written until it is opened
+    /// again.
+    public static let fileReplaced = Code("fileReplaced")
     /// The file has several names, which would have a log each.
     public static let hardLinked = Code("hardLinked")
     /// A write to a store that was opened for reading only, or whose file may not be written.
@@ -152,10 +155,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
 
   /// What SQLite said, in words of the model where it has some.
   private static func words(for error: SQLiteError) -> String {
-    // SQLite has other words where its shared memory does not grow.
-    if error.isFull { return "there is no space left on the file system" }
     let unique = "UNIQUE constraint failed: "
-    guard error.isConstraint, error.message.hasPrefix(unique) else { return error.message }
+    guard error.isConstraint, error.message.hasPrefix(unique) else { return error.words }
     return
       "two objects would hold one value of \(error.message.dropFirst(unique.count)), which is unique"
   }

@@ -68,6 +68,10 @@ enum StoreTuning {
   static let checkpointBytes = 16 << 20
   /// How long a checkpoint, which keeps writers waiting, waits for readers.
   static let checkpointWaitMilliseconds: Int32 = 20
+  /// How long a store whose log was removed waits for those who write, to save what the log held: longer than a save takes.
+  static let completionWaitMilliseconds: Int32 = 2_000
+  /// How often reads look whether the files are still those that are open; writes look each time.
+  static let filesLookInterval: Duration = .milliseconds(100)
   /// How long a writer that has waited for others in its process still waits for those in another: a checkpoint takes as long.
   static let leastWaitMilliseconds: Int32 = 250
   /// A value of an attribute that allows it goes to a file of its own when it has more bytes: smaller ones are read faster

@@ -21,11 +21,19 @@ public protocol ZoneTransport: SyncTransport {
   ///
   /// - Parameter other: A way to some zone.
   func isInterchangeable(with other: any ZoneTransport) -> Bool
+
+  /// Says which zone is meant, once that is known: where its operator gives it another name, the way finds it all the same.
+  ///
+  /// - Parameter zoneID: ``ZoneInfo/zoneID`` of the zone, as it answered before.
+  func expect(zoneID: UUID)
 }
 
 extension ZoneTransport {
   /// It knows no codes.
   public func enroll(code: String) async throws { throw ProtocolError.knowsNoCodes }
+
+  /// It knows the zone by its name alone.
+  public func expect(zoneID: UUID) {}
 }
 
 extension ProtocolError {

@@ -166,6 +166,20 @@ enum Journal {
       [.uuid(object), .text(property)], on: connection)
   }
 
+  /// Every conflict of an object and of its properties, oldest first.
+  static func entries(object: UUID, on connection: SQLiteConnection) throws -> [JournalEntry] {
+    try read("WHERE object = ? ORDER BY number", [.uuid(object)], on: connection)
+  }
+
+  /// The newest conflict that keeps an object as it was; nil where none does.
+  static func wayBack(of object: UUID, on connection: SQLiteConnection) throws -> Int64? {
+    let rows = try connection.rows(
+      "SELECT number FROM ZDL_JOURNAL WHERE object = ? AND row IS NOT NULL ORDER BY number DESC LIMIT 1",
+      .uuid(object))
+    guard case .integer(let number)? = rows.first?.first else { return nil }
+    return number
+  }
+
   private static func read(
     _ condition: String, _ values: [SQLiteValue], on connection: SQLiteConnection
   ) throws -> [JournalEntry] {

@@ -1,4 +1,6 @@
 import Driftless
+import DriftlessHTTP
+import DriftlessSync
 import Foundation
 
 // The pieces of code that the other pages show, in functions that give them what they take as given.
@@ -54,4 +56,15 @@ private func importBooks(into context: ManagedObjectContext) throws {
 func addStores(to coordinator: PersistentStoreCoordinator, _ libraryURL: URL) throws {
   try coordinator.addPersistentStore(at: libraryURL, configuration: "Library")
   try coordinator.addPersistentStore(at: nil, configuration: "Session")
+}
+
+// MARK: Porting.md
+
+func keepPortedInStep(
+  _ container: PersistentContainer, _ server: URL, _ token: String,
+  show: @Sendable (SyncState) -> Void
+) async throws {
+  let store = container.persistentStoreCoordinator.persistentStores[0]
+  let transport = try CurlTransport(server: server, zone: "notes", token: token)
+  for await state in SyncEngine(store: store, enrollingThrough: transport).run() { show(state) }
 }

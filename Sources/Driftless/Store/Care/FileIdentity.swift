@@ -184,13 +184,6 @@ extension FileNumber {
 }
 
 extension PersistentStore {
-  /// Whether another file took the place of the one that is open here: what is read and written here is in a file that
-  /// nobody else sees.
-  public var isReplaced: Bool {
-    guard let url, let openedFile, let present = FileNumber(of: url.path) else { return false }
-    return present != openedFile
-  }
-
   /// Looks whether the store still lies in the file that it was made in, and goes on where it was. One that was copied, put
   /// back from a backup or moved to another disk does not: objects made in it from now on get identities that the original
   /// never gives out, and before it syncs it becomes another replica. The objects that are there keep their identities.

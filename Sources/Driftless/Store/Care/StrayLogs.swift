@@ -67,10 +67,27 @@ enum StrayLogs {
 
   /// Whether the log that a connection sees goes on from another content than the file's.
   static func isStray(beside connection: SQLiteConnection, _ url: URL) -> Bool {
-    guard WriteAheadLog.hasPages(url), let alone = try? Look(url, .immutable),
-      let together = try? Look(connection)
-    else { return false }
+    WriteAheadLog.hasPages(url) && goesOnFromAnother(connection, url)
+  }
+
+  /// Whether the log that a connection sees, by whatever name, goes on from another content than the file's.
+  private static func goesOnFromAnother(_ connection: SQLiteConnection, _ url: URL) -> Bool {
+    guard let alone = try? Look(url, .immutable), let together = try? Look(connection) else {
+      return false
+    }
     return together.isStray(over: alone) && Look.isWhole(url)
+  }
+
+  /// Whether a log that has no name any more may be put into the file: the file was not written over by a copy meanwhile.
+  static func belongs(_ connection: SQLiteConnection, to url: URL) -> Bool {
+    guard let file = try? SQLiteConnection(path: url.path, mode: .immutable) else { return false }
+    defer { file.close() }
+    // A copy says that it is one; a file that has nothing but what its log holds says nothing alone.
+    guard let alone = try? FileIdentity.notes(file),
+      let together = try? FileIdentity.notes(connection)
+    else { return !goesOnFromAnother(connection, url) }
+    return (alone.identity == nil || alone.identity == together.identity)
+      && !goesOnFromAnother(connection, url)
   }
 
   /// What the file says, alone or with its log.
@@ -197,9 +214,10 @@ extension PersistentStore {
   /// Looks whether the file is still the one that the log goes on from: another content may have been written into it while
   /// it is open.
   ///
-  /// - Throws: `StoreError` with code `strayLog`.
+  /// - Throws: `StoreError` with code `strayLog`, or `fileReplaced` where it is not the file that is open.
   package func checkLog() throws {
     guard let url, !isReadOnly else { return }
+    try openedFiles?.check()
     do {
       try StrayLogs.check(url)
     } catch let error as SQLiteError {

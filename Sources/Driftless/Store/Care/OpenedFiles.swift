@@ -1,0 +1,125 @@
+import Foundation
+import Synchronization
+
+/// The files that the connections of a store have open: the file itself, its log, the log's memory that all who have it open
+/// share, and its lock.
+///
+/// SQLite goes on with files that were moved, removed or replaced underneath it: what is saved then is in a file that nobody
+/// else sees, and two logs of one file give pages of two times. So they are looked at before each write, and before reads
+/// now and then. As long as a connection is open nobody who keeps to the rules removes any of them.
+final class OpenedFiles: Sendable {
+  /// What became of them.
+  struct Change: Hashable, Sendable {
+    enum Kind: Hashable, Sendable {
+      /// The file is no more under its name.
+      case moved
+      /// Another file has its name.
+      case replaced
+      /// The file is there, and one beside it is not.
+      case besideGone
+      case besideReplaced
+    }
+
+    let kind: Kind
+    let store: String
+    /// The file that is meant.
+    let path: String
+  }
+
+  private let path: String
+  /// The file that the connections have; nil where it was gone as soon as it was open.
+  let file: FileNumber?
+  private let beside: [(path: String, number: FileNumber)]
+  private let lastLook = Mutex(ContinuousClock.now)
+
+  /// Made when the store's writer has the file and its log open.
+  ///
+  /// - Parameter followsBeside: Whether those beside it count: they do not for who only looks at the file.
+  init(url: URL, followsBeside: Bool) {
+    path = url.path
+    file = FileNumber(of: path)
+    beside =
+      followsBeside
+      ? [WriteAheadLog.path(of: url), url.path + "-shm", url.path + "-driftless-lock"]
+        .compactMap { path in FileNumber(of: path).map { (path, $0) } }
+      : []
+  }
+
+  /// Looks at each of them; nil when they are what they were.
+  func change() -> Change? {
+    guard let file else { return nil }
+    let present = FileNumber(of: path)
+    guard present == file else {
+      return Change(kind: present == nil ? .moved : .replaced, store: path, path: path)
+    }
+    for (path, number) in beside {
+      let present = FileNumber(of: path)
+      if present == number { continue }
+      return Change(
+        kind: present == nil ? .besideGone : .besideReplaced, store: self.path, path: path)
+    }
+    return nil
+  }
+
+  /// - Throws: `StoreError` with code `fileReplaced`.
+  func check() throws {
+    if let change = change() { throw change.error }
+  }
+
+  /// The same for who asks often: it looks some times a second.
+  func checkNowAndThen() throws {
+    let now = ContinuousClock.now
+    let isDue = lastLook.withLock { last in
+      guard now - last >= StoreTuning.filesLookInterval else { return false }
+      last = now
+      return true
+    }
+    if isDue { try check() }
+  }
+
+  /// Whether what the removed log held may be put into the file: the file is the one that is open, and nobody has begun
+  /// another log, or works by another lock.
+  var canBeCompleted: Bool {
+    guard let file, FileNumber(of: path) == file else { return false }
+    return beside.allSatisfy { path, number in
+      guard let present = FileNumber(of: path) else { return true }
+      // Who opened the file since has made a log, and could read nothing by it so far.
+      return present == number || path.hasSuffix("-wal") && FileNumber.size(of: path) == 0
+    }
+  }
+}
+
+extension OpenedFiles.Change {
+  /// What happened, as a sentence.
+  var text: String {
+    switch kind {
+    case .moved: "\(path) was moved or removed while it was open."
+    case .replaced: "Another file was put in the place of \(path) while that was open."
+    case .besideGone: "\(path) was removed while \(store) was open."
+    case .besideReplaced: "Another file was put in the place of \(path) while \(store) was open."
+    }
+  }
+
+  var error: StoreError {
+    let suggestion =
+      switch kind {
+      case .moved:
+        "Put it back under its name with the files beside it, or open the store where it is now."
+      case .replaced: "Open the store again, which takes the file that is there now."
+      case .besideGone, .besideReplaced:
+        "Open the store again: what can be saved of its log is saved as it is closed, and the store then says what is lost."
+      }
+    return StoreError(
+      .fileReplaced, "\(text) Nothing is read or written here since.", suggestion: suggestion)
+  }
+}
+
+extension PersistentStore {
+  /// Whether another file took the place of the one that is open here, or that or a file beside it was moved or removed: what
+  /// would be read and written here is in a file that nobody else sees. Reads and writes throw then; opened again, the store
+  /// goes on with what is there.
+  public var isReplaced: Bool { openedFiles?.change() != nil }
+
+  /// What became of its files while it was open, as a sentence; nil when they are what they were.
+  package var fileChange: String? { openedFiles?.change()?.text }
+}

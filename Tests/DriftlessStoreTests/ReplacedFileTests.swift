@@ -1,0 +1,176 @@
+import DriftlessSQLite
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Driftless
+
+/// A store whose files are moved, removed or replaced while it is open.
+@Suite(.timeLimit(.minutes(5))) struct ReplacedFileTests {
+  private let directory: TemporaryDirectory
+  private let url: URL
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    url = directory.file("shop.sqlite")
+  }
+
+  private func file(_ suffix: String) -> String { url.path + suffix }
+
+  private func begin(_ count: Int = 3) throws -> PersistentStore {
+    let store = try PersistentStore.open(url: url, model: Shop.model())
+    for number in 0..<count { try store.insert("Item", ["name": .string("item \(number)")]) }
+    return store
+  }
+
+  private func count(_ store: PersistentStore) throws -> Int64 {
+    let count = try store.read { try $0.connection.scalar("SELECT count(*) FROM ZITEM") }
+    guard case .integer(let number)? = count else { return -1 }
+    return number
+  }
+
+  private func expectRefused(
+    _ store: PersistentStore, naming name: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    #expect(store.isReplaced, sourceLocation: sourceLocation)
+    let error = #expect(throws: StoreError.self, sourceLocation: sourceLocation) {
+      try store.insert("Item", ["name": .string("into nowhere")])
+    }
+    #expect(error?.code == .fileReplaced, sourceLocation: sourceLocation)
+    #expect(
+      error?.message.contains(name) == true, "\(error as Any)", sourceLocation: sourceLocation)
+    #expect(
+      error?.suggestion.contains("pen the store") == true, "\(error as Any)",
+      sourceLocation: sourceLocation)
+    // Reads look some times a second.
+    let end = ContinuousClock.now + .seconds(60)
+    var code: StoreError.Code?
+    while code == nil, ContinuousClock.now < end {
+      do { _ = try count(store) } catch let error as StoreError { code = error.code }
+    }
+    #expect(code == .fileReplaced, sourceLocation: sourceLocation)
+  }
+
+  @Test(
+    "What a log held that was removed is saved as the store is closed, and nothing is written after",
+    arguments: ["-wal", "-shm", "-driftless-lock"])
+  func removed(suffix: String) throws {
+    let store = try begin()
+    #expect(!store.isReplaced)
+    unlink(file(suffix))
+    try expectRefused(store, naming: file(suffix))
+    store.close()
+    let again = try PersistentStore.open(url: url)
+    #expect(try count(again) == 3)
+    #expect(try again.lostCommits() == nil, "nothing is lost")
+    try again.insert("Item", ["name": .string("after")])
+    #expect(try again.check().isSound)
+  }
+
+  @Test("A store that another process has open since the log was removed is as it was for both")
+  func removedUnderTwo() throws {
+    let (first, second) = (try begin(), try PersistentStore.open(url: url))
+    try second.insert("Item", ["name": .string("second")])
+    unlink(file("-wal"))
+    for store in [first, second] {
+      #expect(throws: StoreError.self) { try store.insert("Item", ["name": .string("no")]) }
+    }
+    first.close()
+    let third = try PersistentStore.open(url: url)
+    #expect(try count(third) == 4)
+    try third.insert("Item", ["name": .string("third")])
+    second.close()
+    #expect(try third.check().isSound)
+    #expect(try count(third) == 5)
+    #expect(try third.lostCommits() == nil)
+  }
+
+  @Test("A log put in the place of the store's is not written, and the store says what is lost")
+  func olderLog() throws {
+    let store = try begin(1)
+    let older = try Data(contentsOf: URL(fileURLWithPath: file("-wal")))
+    for number in 0..<2 { try store.insert("Item", ["name": .string("lost \(number)")]) }
+    unlink(file("-wal"))
+    try older.write(to: URL(fileURLWithPath: file("-wal")))
+    try expectRefused(store, naming: file("-wal"))
+    store.close()
+    #expect(try Data(contentsOf: URL(fileURLWithPath: file("-wal"))) == older)
+    let again = try PersistentStore.open(url: url)
+    #expect(try count(again) == 1)
+    #expect(try again.lostCommits()?.count == 2)
+    #expect(try again.check().isSound)
+  }
+
+  @Test("A backup that is written into the file whose log was removed stands as it is")
+  func writtenOver() throws {
+    let store = try begin(1)
+    let backup = directory.file("backup.sqlite")
+    try store.backup(to: backup)
+    try store.insert("Item", ["name": .string("after the backup")])
+    unlink(file("-wal"))
+    let bytes = try Data(contentsOf: backup)
+    try bytes.write(to: url)
+    store.close()
+    #expect(try Data(contentsOf: url) == bytes)
+    let again = try PersistentStore.open(url: url)
+    #expect(try count(again) == 1)
+    #expect(try again.lostCommits()?.count == 1)
+    #expect(try again.check().isSound)
+  }
+
+  @Test("A store that is moved away is left as it is, and goes on when it is back")
+  func moved() throws {
+    let store = try begin()
+    let away = directory.file("away.sqlite")
+    for suffix in ["", "-wal", "-shm"] { rename(file(suffix), away.path + suffix) }
+    let before = try ["", "-wal"].map { try Data(contentsOf: URL(fileURLWithPath: away.path + $0)) }
+    try expectRefused(store, naming: url.path)
+    for suffix in ["", "-wal", "-shm"] { rename(away.path + suffix, file(suffix)) }
+    try store.insert("Item", ["name": .string("back")])
+    for suffix in ["", "-wal", "-shm"] { rename(file(suffix), away.path + suffix) }
+    #expect(before.count == 2)
+    store.close()
+    let there = try PersistentStore.open(url: away)
+    #expect(try count(there) == 4)
+    #expect(try there.check().isSound)
+  }
+
+  @Test("Who has a store's former file open does the one in its place no harm")
+  func replaced() throws {
+    let store = try begin()
+    for suffix in ["", "-wal", "-shm", "-driftless-lock", "-driftless-file"] {
+      rename(file(suffix), directory.file("former").path + suffix)
+    }
+    let other = try PersistentStore.open(url: url, model: Shop.model())
+    try other.insert("Item", ["name": .string("other")])
+    other.checkpointNow()
+    try expectRefused(store, naming: url.path)
+    // SQLite would remove the log of the file that has the name now.
+    store.close()
+    #expect(!other.isReplaced)
+    try other.insert("Item", ["name": .string("other")])
+    #expect(try count(other) == 2)
+    other.close()
+    let again = try PersistentStore.open(url: url)
+    #expect(try count(again) == 2)
+    #expect(try again.check().isSound)
+  }
+
+  @Test("A connection that is made for one more reader does not read another file")
+  func anotherReader() throws {
+    let store = try begin()
+    try store.read { _ in
+      for suffix in ["", "-wal", "-shm", "-driftless-lock", "-driftless-file"] {
+        rename(file(suffix), directory.file("former").path + suffix)
+      }
+      let other = try PersistentStore.open(url: url, model: Shop.model())
+      try other.insert("Item", ["name": .string("other")])
+      let error = #expect(throws: StoreError.self) {
+        try store.connections.withReader { _ in
+          try store.connections.withReader { _ in }
+        }
+      }
+      #expect(error?.code == .fileReplaced)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A daemon whose store's files are moved, removed or replaced while it runs.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct DaemonFilesTests {
+  private let world: FaultWorld
+  private let replica: Replica
+  private let other: Replica
+  private let daemon: DaemonProcess
+
+  init() throws {
+    world = try FaultWorld()
+    replica = try world.replica("a")
+    other = try world.replica("b")
+    daemon = try DaemonProcess(stores: [replica.store], in: world.directory.url)
+    try replica.importLines([FaultWorld.insertion("before")])
+    try arrives("before")
+  }
+
+  private func file(_ suffix: String) -> String { replica.store.path + suffix }
+
+  private var log: String {
+    (try? String(contentsOf: world.directory.file("syncd.log"), encoding: .utf8)) ?? ""
+  }
+
+  private func logs(_ part: String) throws {
+    try eventually("the log says \(part): \(log)") { log.contains(part) }
+  }
+
+  private func arrives(_ name: String) throws {
+    try eventually("\(name) is at the other: \(log)") {
+      try other.sync()
+      return try other.export().contains("\"\(name)\"")
+    }
+  }
+
+  private func isInStep() throws {
+    try eventually("in step: \(log)") {
+      try replica.attempt("status", ["--check"]).status == 0
+    }
+  }
+
+  @Test("A log that is removed under a daemon is told in a line, and loses nothing")
+  func removedLog() throws {
+    #expect(unlink(file("-wal")) == 0, "it has a log")
+    try logs("-wal was removed while")
+    try isInStep()
+    #expect(try replica.status()["lostCommits"] is NSNull)
+    try replica.importLines([FaultWorld.insertion("after")])
+    try arrives("after")
+    #expect(try replica.export() == other.export())
+    let check = try Programs.run("syncctl", ["store", "check", replica.store.path])
+    #expect(check.status == 0, "\(check)")
+    #expect(daemon.stop() == 0)
+    #expect(!log.contains(" lost: "), "\(log)")
+  }
+
+  @Test("A backup that takes the store's place is opened when it is whole, and no half of it")
+  func putBack() throws {
+    let backup = world.directory.file("backup.sqlite")
+    try replica.run(["store", "backup", replica.store.path, backup.path])
+    try replica.importLines([FaultWorld.insertion("after the backup")])
+    try arrives("after the backup")
+    let away = world.directory.file("away.sqlite").path
+    for suffix in ["-wal", "-shm", ""] { rename(file(suffix), away + suffix) }
+    try logs("the store's file is gone: it is opened as soon as it is there again")
+    let bytes = try Data(contentsOf: backup)
+    try bytes.prefix(bytes.count / 2).write(to: replica.store)
+    try logs("it is damaged")
+    #expect(try Data(contentsOf: replica.store) == bytes.prefix(bytes.count / 2), "untouched")
+    try bytes.write(to: replica.store)
+    try eventually("it is taken: \(log)") {
+      try replica.export().contains("after the backup")
+    }
+    #expect(try replica.status()["lostCommits"] is [String: Any])
+    try logs("1 acknowledged save is lost")
+    #expect(try replica.attempt("status", ["--check"]).status == 13)
+    try replica.importLines([FaultWorld.insertion("after it")])
+    try arrives("after it")
+    for name in ["before", "after the backup", "after it"] {
+      #expect(try replica.export().contains("\"\(name)\""))
+    }
+    #expect(daemon.stop() == 0)
+  }
+}
