@@ -80,6 +80,20 @@ struct LawTests {
     #expect(outcome.failures == [])
   }
 
+  @Test("Who deletes an object deletes what they set of it under a former model, too")
+  func deletedWithoutName() async throws {
+    var scenario = try #require(
+      Scenario.combined.first { $0.name == "migrations and restored servers" })
+    scenario.partObjectsMax = 2
+    let steps = [
+      Step(.upgrade, 1, 937917), Step(.upgrade, 1, 7325), Step(.save, 0, 724499),
+      Step(.sync, 0, 254797), Step(.save, 0, 309860), Step(.upgrade, 0, 907300),
+      Step(.save, 0, 945498), Step(.settle, 0, 0),
+    ]
+    let outcome = await Simulation.run(scenario, seed: 85, steps)
+    #expect(outcome.failures == [])
+  }
+
   @Test("A trace that fails is made as short as it can be")
   func shrinks() async {
     let steps = [

@@ -91,7 +91,10 @@ struct Ledger {
       lives[id]?.lastDelete = (host.number, transaction, moment)
       supersedeAll(of: id, before)
     }
-    if !gone.isEmpty { try supersedeParked(of: gone, host) }
+    if !gone.isEmpty {
+      supersedeDropped(of: gone, host.number, traits)
+      try supersedeParked(of: gone, host)
+    }
     orders.note(host.number, (transaction, moment), before, after, traits)
     for place in hidden
     where before.value(place.object, place.property) != after.value(place.object, place.property)
@@ -189,6 +192,18 @@ struct Ledger {
   private mutating func supersedeAll(of object: UUID, _ before: Image) {
     for place in editsAt.keys where place.object == object {
       supersede(place, before.value(object, place.property))
+    }
+  }
+
+  /// A person set what their program has no name for since, and deleted the object with that.
+  private mutating func supersedeDropped(of gone: Set<UUID>, _ host: Int, _ traits: Traits) {
+    for index in edits.indices
+    where edits[index].host == host && gone.contains(edits[index].place.object) {
+      let place = edits[index].place
+      guard place.property == GeneratedModel.dropped, let entity = lives[place.object]?.entity,
+        traits.kind(entity, place.property) == nil
+      else { continue }
+      edits[index].isSuperseded = true
     }
   }
 
