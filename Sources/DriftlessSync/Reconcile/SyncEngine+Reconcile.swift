@@ -219,10 +219,10 @@ extension SyncEngine {
       do {
         reply = try await transport.refill(entries)
       } catch let error as ProtocolError
-        where [.diverged, .notStaged, .unsupported].contains(error.code)
+        where [.diverged, .notStaged, .unsupported, .tooLarge].contains(error.code)
       {
-        // Somebody else was faster with something else, the server let go of a part, or does not take what they name: what is here is
-        // offered.
+        // Somebody else was faster with something else, the server let go of a part, does not take what they name, or has no room
+        // for parts of that size any more: what is here is offered.
         break
       }
       head = max(head, reply.head)
