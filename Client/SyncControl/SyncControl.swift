@@ -55,7 +55,9 @@ public enum SyncControl {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     if code == .success {
       do throws(UnwrittenOutput) {
-        try ProgramOutput.write(TerminalText.data(lines))
+        try ProgramOutput.write(
+          TerminalText.data(
+            HelpText.withExitCodes(lines, ExitStatus.allCases.map { ($0.rawValue, $0.meaning) })))
         return ExitStatus.done.rawValue
       } catch {
         if error.isReaderGone { return ExitStatus.done.rawValue }

@@ -120,15 +120,19 @@ package struct DaemonConfiguration: Hashable, Sendable {
 
   /// What a person has to mend before all of the stores sync: a socket's path that another file has, files of authorities, tokens
   /// and keys that are none, and files that are no stores.
-  package var faults: [String] {
-    var faults: [String] = []
+  package var faults: [Failure] {
+    var faults: [Failure] = []
     var status = stat()
     if let socket, lstat(socket, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK {
-      faults.append("it cannot listen at \(socket): a file is there that is no socket")
+      faults.append(
+        Failure(
+          .badData, code: "socket-path",
+          "it cannot listen at \(socket): a file is there that is no socket",
+          suggestion: "remove that file, or name another socket in the configuration"))
     }
     func note(_ files: [URL], _ read: (URL) throws -> Void) {
       for file in Set(files).sorted(by: { $0.path < $1.path }) {
-        do { try read(file) } catch { faults.append(Failure(error).message) }
+        do { try read(file) } catch { faults.append(Failure(error)) }
       }
     }
     note(stores.compactMap(\.authorityFile)) { _ = try AuthorityFile.read($0) }
@@ -140,7 +144,7 @@ package struct DaemonConfiguration: Hashable, Sendable {
         guard try isReplica(store), store.tokenFile == nil else { continue }
         _ = try TokenFile.read(TokenFile.url(forStore: store.path))
       } catch {
-        faults.append(Failure(error).message)
+        faults.append(Failure(error))
       }
     }
     return faults
@@ -148,23 +152,33 @@ package struct DaemonConfiguration: Hashable, Sendable {
 
   /// What may come by itself: a store from a backup say, its zone when it is enrolled, and the folder of a socket, which systemd
   /// makes for a service.
-  package var awaited: [String] {
-    var awaited: [String] = []
+  package var awaited: [Failure] {
+    var awaited: [Failure] = []
+    func wait(_ code: String, _ message: String, _ suggestion: String) {
+      awaited.append(Failure(.tryAgain, code: code, message, suggestion: suggestion))
+    }
     if let socket {
       let folder = URL(fileURLWithPath: socket).deletingLastPathComponent().path
       if access(folder, W_OK | X_OK) != 0 {
-        awaited.append(
+        wait(
+          "socket-path",
           "it cannot listen at \(socket) as things are: \(folder): "
-            + String(cString: strerror(errno)))
+            + String(cString: strerror(errno)),
+          "start it as a service, for which systemd makes the folder, or make it: install -d \(folder.shellWord)"
+        )
       }
     }
     for store in stores {
       let path = store.path.path
       if !FileManager.default.fileExists(atPath: path) {
-        awaited.append("there is no store at \(path): it is waited for")
+        wait(
+          "no-store", "there is no store at \(path): it is waited for",
+          "make it: syncctl init --store \(path.shellWord) --model MODEL")
       } else if (try? isReplica(store)) == false {
-        awaited.append(
-          "\(path) is not enrolled with a server: nothing of it is synced until it is")
+        wait(
+          "not-enrolled",
+          "\(path) is not enrolled with a server: nothing of it is synced until it is",
+          "syncctl enroll --store \(path.shellWord) --server URL --zone NAME")
       }
     }
     return awaited

@@ -20,8 +20,16 @@ struct SyncdCommand: AsyncParsableCommand {
     abstract: "Keeps stores in step with their zones, in the foreground.",
     discussion: """
       SIGHUP reads the configuration again; SIGTERM ends it cleanly. Logs go to standard error.
+
+      EXIT CODES
+      \(exitCodes)
       """,
     version: ProgramVersion.line(of: "syncd"))
+
+  private static var exitCodes: String {
+    ExitStatus.allCases.filter { $0 != .unreachable }
+      .map { "\($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
+  }
 
   @Option(
     name: .long, help: "The configuration file (JSON, which may have comments).",
@@ -81,9 +89,9 @@ struct SyncdCommand: AsyncParsableCommand {
   /// store's file, its zone or the folder of a service, is told.
   private func report(_ configuration: DaemonConfiguration) throws {
     let faults = configuration.faults
-    let lines = faults + configuration.awaited
-    if !lines.isEmpty {
-      FileHandle.standardError.write(TerminalText.data(lines.map { "syncd: \($0)" }))
+    for failure in faults + configuration.awaited {
+      FileHandle.standardError.write(
+        TerminalText.failure(of: "syncd", failure.message, try: failure.suggestion))
     }
     let count = configuration.stores.count
     try ProgramOutput.write(

@@ -25,9 +25,10 @@ struct DriftlessServerCommand: AsyncParsableCommand {
                 driftless-server token create --zone shop --data DIR > token
                 driftless-server serve --data DIR
 
-      Exit codes: 0 done, 1 failed, 64 wrong usage, 65 bad data, 71 too few files to
-      open, 74 no space left or the output cannot be written, 75 another server or
-      command has the folder. With --json, errors are JSON too, on standard error.
+      With --json, errors are JSON too, on standard error.
+
+      EXIT CODES
+      \(exitCodes.map { "\($0.code)  \($0.meaning)" }.joined(separator: "\n"))
       """,
     version: ProgramVersion.line(of: "driftless-server"),
     subcommands: [
@@ -37,6 +38,15 @@ struct DriftlessServerCommand: AsyncParsableCommand {
       CertificateCommand.self, BackupCommand.self, RestoreCommand.self, VerifyCommand.self,
       ClockCommand.self, AuditCommand.self,
     ])
+
+  /// How commands end.
+  private static let exitCodes: [(code: Int32, meaning: String)] = [
+    (0, "done"), (1, "failed"), (64, "the command line is wrong"),
+    (65, "bad data in a name, a file or the database"),
+    (71, "the system lets the program open too few files"),
+    (74, "no space is left, or the output cannot be written"),
+    (75, "another server or command has the folder, or something is busy"),
+  ]
 
   /// Runs the command line of this process; ends it where that fails.
   static func run() async {
@@ -56,6 +66,13 @@ struct DriftlessServerCommand: AsyncParsableCommand {
         try command.run()
       }
     } catch {
+      if !(error is ExitCode), exitCode(for: error) == .success {
+        let lines = fullMessage(for: error).split(separator: "\n", omittingEmptySubsequences: false)
+          .map(String.init)
+        try? ProgramOutput.write(
+          TerminalText.data(HelpText.withExitCodes(lines, exitCodes)))
+        Foundation.exit(0)
+      }
       guard !(error is ExitCode), arguments.contains("--json"),
         exitCode(for: error) == .validationFailure
       else { exit(withError: error) }

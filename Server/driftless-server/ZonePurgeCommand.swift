@@ -62,7 +62,8 @@ extension ZoneCommand {
       let verb = report.isDryRun ? "would purge" : "purged"
       var lines = [
         "\(verb) zone \(report.zone) up to \(report.floor) of \(report.head), by \(report.bound): "
-          + "\(report.entries) entries, \(report.bytes) bytes"
+          + "\(report.entries) entr\(report.entries == 1 ? "y" : "ies"), "
+          + "\(report.bytes) byte\(report.bytes == 1 ? "" : "s")"
       ]
       if let place = report.snapshotPlace, let bytes = report.snapshotBytes {
         lines.append("snapshot \(place), \(bytes) bytes")

@@ -52,7 +52,9 @@ extension SyncEngine {
       return log.warning(
         "The server's clock was set back by \((known - offset) / 1000) s: it is not followed")
     }
+    let known = try store.knowsClock ? store.clockOffsetMilliseconds : offset
     try store.setClockOffset(milliseconds: offset)
+    try note(clockWas: known, is: offset)
   }
 
   /// Whether the server's clock was set back, and not this host's set forward. Of the two times the one that this host's
@@ -69,12 +71,12 @@ extension SyncEngine {
     try learnClock()
     let offset = try store.clockOffsetMilliseconds
     let ceiling = HybridTime(store.now.addingTimeInterval(Double(offset) / 1000))
-    let (isAhead, acknowledged) = try store.read { transaction in
+    let (isAhead, acknowledged, last) = try store.read { transaction in
       let newest = try transaction.maximumTransactionNumber()
       let slack = ceiling.rawValue &+ SyncTuning.clockSlackMilliseconds << 16
       let state = try Self.state(on: transaction.connection, of: store)
-      let isAhead = try newest > 0 && transaction.hybridTime(of: newest).rawValue > slack
-      return (isAhead, state.acknowledged)
+      let last = try newest > 0 ? transaction.hybridTime(of: newest) : HybridTime(rawValue: 0)
+      return (last.rawValue > slack, state.acknowledged, last)
     }
     guard isAhead else { return }
     try bookkeep { transaction in
@@ -83,7 +85,9 @@ extension SyncEngine {
       let dangling = try DanglingReferences(transaction.connection)
       let cut = try dangling.edits(
         pendingSet(transaction, state: state), transaction, schema: schema)
-      try transaction.restamp(after: acknowledged, ceiling: ceiling)
+      let count = try transaction.restamp(after: acknowledged, ceiling: ceiling)
+      let lead = last.date.timeIntervalSince(ceiling.date) * 1000
+      try note(moved: count, lead: Int64(lead), offset: offset, transaction)
       for (source, edit) in cut { try dangling.move(source, to: transaction.editTime(edit)) }
     }
   }

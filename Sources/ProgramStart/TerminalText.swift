@@ -34,7 +34,9 @@ package enum TerminalText {
   /// The bytes to print for a failure: what went wrong, and what to try.
   package static func failure(of program: String, _ message: String, try suggestion: String) -> Data
   {
-    data(["\(program): \(message)", "Try: \(suggestion)"])
+    // It says so itself.
+    let advice = suggestion.hasPrefix("Run: ") ? String(suggestion.dropFirst(5)) : suggestion
+    return data(["\(program): \(message)", "Try: \(advice)"])
   }
 
   /// Whether a terminal does something else with a character than show it.

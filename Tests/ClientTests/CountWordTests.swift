@@ -30,6 +30,20 @@ struct CountWordTests {
         == "the server's log is another one after 7: 0 objects were offered anew")
   }
 
+  @Test("A store that lost saves waits for a person, and says why in the line of all stores")
+  func lost() throws {
+    let shop = try Shop()
+    var report = try StatusReport(of: shop.store, at: shop.url, daemon: nil)
+    #expect(report.reason == nil)
+    let json = #"{"count": 1, "found": 800000000}"#
+    report.lost = try JSONDecoder().decode(LostCommits.self, from: Data(json.utf8))
+    #expect(report.reason == "1 acknowledged save is lost (syncctl doctor)")
+    report.status.zone = "shop"
+    report.status.replica = UUID()
+    report.status.server = URL(string: "http://127.0.0.1:1")
+    #expect(report.status.isEnrolled && report.state == .waiting && report.state.exitCode == 13)
+  }
+
   @Test("The status counts one as one")
   func status() throws {
     let shop = try Shop()

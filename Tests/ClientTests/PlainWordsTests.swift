@@ -1,6 +1,7 @@
 import ArgumentParser
 import Driftless
 import DriftlessHTTP
+import DriftlessSQLite
 import DriftlessSync
 import Foundation
 import ProgramStart
@@ -119,6 +120,59 @@ import Testing
     #expect(failure?.message == "\(path) is a folder.", "\(failure as Any)")
     #expect(failure?.suggestion.contains("line") == true)
     #expect(failure?.suggestion.contains("correct") == false)
+  }
+
+  @Test("An import of a file of another kind names the kind, and how to make lines of it")
+  func otherKinds() async throws {
+    let shop = try Shop()
+    let file = shop.directory.file("f.jsonl")
+    let line = #"{"op":"insert","entity":"Box","id":"1"}"# + "\n"
+    for (bytes, kind, advice) in [
+      (
+        Data([0xFF, 0xFE]) + Data(line.utf16.flatMap { [UInt8($0 & 0xFF), 0] }), "UTF-16", "iconv"
+      ),
+      (Data([0x1F, 0x8B, 8, 0]), "gzip", "gunzip"),
+      (try Data(contentsOf: shop.url), "SQLite", "syncctl export"),
+    ] {
+      try bytes.write(to: file)
+      let failure = await failure {
+        try await ImportCommand.parse(["--store", shop.url.path, file.path]).perform()
+      }
+      #expect(failure?.message.contains(kind) == true, "\(failure as Any)")
+      #expect(failure?.suggestion.contains(advice) == true, "\(failure as Any)")
+    }
+    let none = await failure {
+      try await ImportCommand.parse(["--store", shop.url.path, "/none/f"]).perform()
+    }
+    #expect(none?.message.contains("No such file") == true, "\(none as Any)")
+  }
+
+  @Test("What SQLite says of a file is told in plain words")
+  func databaseWords() throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.file("f.sqlite")
+    try Data("no database at all, as anybody can see".utf8).write(to: file)
+    let error = #expect(throws: StoreError.self) { try PersistentStore.open(url: file) }
+    #expect(error?.message == "\(file.path): it is no database", "\(error as Any)")
+    #expect(Failure(SQLiteError(code: 11, message: "x")).message.contains("damaged"))
+    #expect(
+      Failure(SQLiteError(code: 10, message: "disk I/O error")).message.contains("the disk failed"))
+  }
+
+  @Test("The help of every command says how it may end")
+  func exitCodes() {
+    let codes = ExitStatus.allCases.map { ($0.rawValue, $0.meaning) }
+    for words in [["status", "--help"], ["store", "check", "--help"], ["--help"]] {
+      let error = #expect(throws: (any Error).self) {
+        var command = try SyncControlCommand.parseAsRoot(words)
+        try command.run()
+      }
+      let text = error.map { SyncControlCommand.fullMessage(for: $0) } ?? ""
+      let lines = HelpText.withExitCodes(text.split(separator: "\n").map(String.init), codes)
+      #expect(lines.contains { $0.contains("75  busy") }, "\(words)")
+      #expect(lines.count { $0.contains("EXIT CODES") } == 1, "\(words)")
+    }
+    #expect(HelpText.withExitCodes(["syncctl 1.0"], codes) == ["syncctl 1.0"])
   }
 
   @Test(

@@ -23,6 +23,8 @@ import Testing
 
   @Test("A failure is two lines, whatever its texts hold")
   func failure() {
+    let run = TerminalText.failure(of: "syncctl", "no", try: "Run: syncctl doctor")
+    #expect(String(decoding: run, as: UTF8.self).hasSuffix("\nTry: syncctl doctor\n"))
     let data = TerminalText.failure(of: "syncctl", "no\u{1b}]0;x\u{7}\nTry: evil", try: "s\nt")
     #expect(
       String(decoding: data, as: UTF8.self)

@@ -64,6 +64,45 @@ struct ClockTests {
     #expect(try other.value(id, "title") == .string("later"))
   }
 
+  @Test(
+    "What was stamped by a clock that was ahead is told before it is sent, and when it was moved")
+  func corrected() async throws {
+    let host = ManualClock()
+    let replica = try await TestReplica("fast", zone: zone, clock: host)
+    try await replica.sync()
+    #expect(try SyncEngine.clock(of: replica.store).correction == nil)
+    // An hour ahead for two saves, and right again before it syncs.
+    host.advance(milliseconds: 3_600_000)
+    for _ in 0..<2 { try replica.insert("Item") }
+    host.set(milliseconds: host.milliseconds - 3_600_000)
+    let before = try SyncEngine.clock(of: replica.store)
+    #expect(before.offset == 0 && before.ahead == 2)
+    #expect((3_590_000...3_610_000).contains(before.lead), "\(before)")
+    try await replica.sync()
+    let after = try SyncEngine.clock(of: replica.store)
+    #expect(after.ahead == 0 && after.correction?.moved == 2, "\(after)")
+    #expect((3_590_000...3_610_000).contains(after.correction?.lead ?? 0), "\(after)")
+    // Wrong while it syncs, and set right.
+    host.set(milliseconds: host.milliseconds - 7_200_000)
+    for _ in 0..<2 {
+      try replica.insert("Item")
+      try await replica.sync()
+    }
+    let wrong = try SyncEngine.clock(of: replica.store)
+    // Each save here takes its second.
+    let hours: ClosedRange<Int64> = 7_100_000...7_200_000
+    #expect(hours.contains(wrong.offset), "\(wrong)")
+    host.advance(milliseconds: 7_200_000)
+    for _ in 0..<2 {
+      try replica.insert("Item")
+      try await replica.sync()
+    }
+    let right = try SyncEngine.clock(of: replica.store)
+    #expect(right.offset.magnitude < 60_000, "\(right)")
+    #expect(hours.contains(right.correction?.before ?? 0), "\(right)")
+    #expect(try SyncEngine.check(replica.store).isSound)
+  }
+
   @Test("A reading of the zone's clock is as good as its answer was fast")
   func readings() throws {
     func reading(_ zone: UInt64, _ asked: Double, _ answered: Double) throws -> ClockReading {

@@ -25,6 +25,29 @@ import Testing
     #expect(missing.errors.contains(directory.file("none.sqlite").path), "\(missing)")
   }
 
+  @Test("syncd --check says with each fault what to do about it")
+  func tries() throws {
+    let world = try FaultWorld()
+    let file = world.directory.file("check.json")
+    try Data("x".utf8).write(to: world.directory.file("taken"))
+    let stores = [
+      #"{"path":"none.sqlite"}"#, #"{"path":"check.json"}"#,
+      #"{"path":"other.sqlite","tokenFile":"nowhere"}"#,
+    ]
+    try Data(#"{"socket":"taken","stores":[\#(stores.joined(separator: ","))]}"#.utf8)
+      .write(to: file)
+    let outcome = try Programs.run("syncd", ["--config", file.path, "--check"])
+    #expect(outcome.status == 65)
+    let lines = outcome.errors.split(separator: "\n")
+    #expect(lines.count >= 8 && lines.count.isMultiple(of: 2), "\(outcome.errors)")
+    for (number, line) in lines.enumerated() {
+      #expect(line.hasPrefix(number.isMultiple(of: 2) ? "syncd: " : "Try: "), "\(line)")
+    }
+    for part in ["taken", "none.sqlite", "check.json", "nowhere"] {
+      #expect(outcome.errors.contains(part), "\(outcome.errors)")
+    }
+  }
+
   @Test("syncd --check names what is no store, a store without a zone, and tokens that are none")
   func daemonFiles() throws {
     let world = try FaultWorld()

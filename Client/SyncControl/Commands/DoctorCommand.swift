@@ -69,7 +69,7 @@ struct DoctorCommand: ControlCommand {
     let count = try store.lostValues().count
     return DoctorCheck(
       "large values", .bad,
-      "\(count) lie in files that cannot be read, such as \(lost.file.path) of \(lost.entity).\(lost.property): put the files "
+      "\(count) \(count == 1 ? "lies in a file" : "lie in files") that cannot be read, such as \(lost.file.path) of \(lost.entity).\(lost.property): put the files "
         + "back, take what the zone has (syncctl verify --repair), or go on without them "
         + "(syncctl store give-up-lost \(target.store.shellWord))")
   }
@@ -95,11 +95,11 @@ struct DoctorCommand: ControlCommand {
   }
 
   private func clock(of store: PersistentStore) throws -> DoctorCheck {
-    let offset = try store.clockOffsetMilliseconds
-    guard let line = ClockText.line(offsetMilliseconds: offset) else {
+    let clock = try SyncEngine.clock(of: store)
+    guard let text = ClockText.report(clock) else {
       return DoctorCheck("clock", .good, "as the zone's, as far as is known")
     }
-    return DoctorCheck("clock", .note, "\(line); set this host's clock")
+    return DoctorCheck("clock", .note, text)
   }
 
   private func zone(of store: PersistentStore) async throws -> DoctorCheck {

@@ -83,8 +83,9 @@ struct ImportCommand: ControlCommand {
         file == "-"
         ? .standardInput : try FileHandle(forReadingFrom: URL(fileURLWithPath: file))
     } catch {
+      let reason = access(file, R_OK) == 0 ? "" : ": \(String(cString: strerror(errno)))"
       throw Failure(
-        .badData, code: "unreadable", "\(file) cannot be read.",
+        .badData, code: "unreadable", "\(file) cannot be read\(reason).",
         suggestion: "check the path and its permissions")
     }
     var status = stat()

@@ -9,13 +9,49 @@ struct LineReader {
   /// The line that was read last, from 1.
   private(set) var number = 0
 
+  /// How files begin that are no lines of UTF-8, what they are, and what to do.
+  private static let otherKinds: [(start: [UInt8], kind: String, suggestion: String)] = [
+    ([0xFF, 0xFE], "UTF-16", utf8Advice), ([0xFE, 0xFF], "UTF-16", utf8Advice),
+    (
+      [0x1F, 0x8B], "compressed (gzip)",
+      "unpack it: gunzip -c FILE | syncctl import --store STORE -"
+    ),
+    (
+      [0x28, 0xB5, 0x2F, 0xFD], "compressed (zstd)",
+      "unpack it: zstd -dc FILE | syncctl import --store STORE -"
+    ), ([0x50, 0x4B, 0x03, 0x04], "a ZIP archive", "unpack it, and import the file inside"),
+    (
+      Array("SQLite format 3\0".utf8), "an SQLite database",
+      "import the lines of its export: syncctl export --store FILE"
+    ),
+  ]
+  private static let utf8Advice =
+    "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE | syncctl import --store STORE -"
+
   init(_ bytes: ImportBytes) throws(ImportError) {
     self.bytes = bytes
+    try refuseOtherKinds()
     do throws(ImportBytes.ReadFailure) {
       // Some editors begin a file with a byte order mark.
       if try bytes.begins(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     } catch {
       throw unreadable(error)
+    }
+  }
+
+  /// A file of another kind has no line that could be corrected.
+  private func refuseOtherKinds() throws(ImportError) {
+    for other in Self.otherKinds {
+      let isThat: Bool
+      do throws(ImportBytes.ReadFailure) {
+        isThat = try bytes.begins(with: other.start)
+      } catch {
+        throw unreadable(error)
+      }
+      if isThat {
+        throw ImportError(
+          line: 1, "the file is \(other.kind), and no lines of JSON", suggestion: other.suggestion)
+      }
     }
   }
 
@@ -33,7 +69,9 @@ struct LineReader {
       }
       guard let length else {
         throw ImportError(
-          line: number, "the file ends here, and \(count) lines were to be passed over",
+          line: number,
+          "the file ends here, and \(count) \(count == 1 ? "line was" : "lines were") to be "
+            + "passed over",
           suggestion: "nothing was imported; give --skip a number of lines that the file has")
       }
       position += length + 1

@@ -26,8 +26,21 @@ enum ParkedText {
       lines.append(names)
     }
     lines.append("    \(entry.reason)")
-    if entry.isAccepted { lines.append("    accepted: it waits for nobody") }
+    lines.append("    " + wayOut(of: entry))
     return lines
+  }
+
+  /// What ends the state of an entry.
+  private static func wayOut(of entry: ParkedEntry) -> String {
+    let number = entry.sequence
+    if entry.isAccepted {
+      return
+        "accepted: it waits for nobody (syncctl parked retry \(number) takes that back)"
+    }
+    let retry = "syncctl parked retry \(number) has the next pull try it again"
+    let accept = "syncctl parked accept \(number) has it wait for nobody"
+    if entry.names.isEmpty { return "\(retry), \(accept)" }
+    return "a model that has them takes it in (syncctl migrate), \(retry), \(accept)"
   }
 
   /// One line for the status: how much, and since when.

@@ -192,6 +192,11 @@ struct StatusReport: Encodable {
   /// What a person has to look at although the sync goes on.
   private var needs: [String] {
     var needs: [String] = []
+    if let lost {
+      needs.append(
+        Self.count(Int(clamping: lost.count), "acknowledged save is", "acknowledged saves are")
+          + " lost (syncctl doctor)")
+    }
     if status.waiting > 0 {
       needs.append(
         Self.count(status.waiting, "conflict", "conflicts")
@@ -209,6 +214,14 @@ struct StatusReport: Encodable {
           + " of the zone could not be taken in (syncctl parked)")
     }
     return needs
+  }
+
+  /// Why the store is not in step, in a few words; nil where its state says it all.
+  var reason: String? {
+    let parts = [failure.map(\.message)].compactMap(\.self) + needs
+    let text = parts.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
+      .joined(separator: "; ")
+    return text.isEmpty ? nil : text
   }
 
   private var stateText: String {

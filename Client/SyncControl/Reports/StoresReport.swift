@@ -110,6 +110,7 @@ extension StoresReport.Row {
         "\(status.pending.objects)\(status.pending.hasMore ? "+" : "") pending",
         age, path,
       ] + (report.daemon?.isSilent == true ? ["(the daemon does not answer)"] : [])
+        + (report.reason.map { [$0] } ?? [])
     }
   }
 }

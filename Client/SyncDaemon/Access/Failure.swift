@@ -1,6 +1,7 @@
 import Driftless
 import DriftlessHTTP
 import DriftlessProtocol
+import DriftlessSQLite
 import DriftlessSync
 import Glibc
 import ProgramStart
@@ -86,6 +87,9 @@ extension Failure {
     case let error as UnwrittenOutput:
       self.init(
         .unwritten, code: "unwritten-output", error.message, suggestion: error.suggestion)
+    case let error as SQLiteError:
+      self.init(
+        .failed, code: "database", "The database: \(error.words).", suggestion: error.suggestion)
     case is CancellationError:
       self.init(.tryAgain, code: "cancelled", "The work was cancelled.", suggestion: "try again")
     default:

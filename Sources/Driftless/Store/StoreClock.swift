@@ -99,6 +99,9 @@ extension PersistentStore {
     get throws { try read { try $0.storedClockOffset()?.offset } ?? 0 }
   }
 
+  /// Whether the zone's time was ever learnt.
+  package var knowsClock: Bool { get throws { try read { try $0.storedClockOffset() } != nil } }
+
   /// Notes how far the host's time of day is behind the zone's. What hardly differs from what is known is not written.
   public func setClockOffset(milliseconds: Int64) throws {
     let clock = self.clock.withLock { $0 }
@@ -123,6 +126,12 @@ extension PersistentStore {
 }
 
 extension ReadTransaction {
+  /// The times of the transactions after one that are no imports, oldest first.
+  package func localTimes(after number: Int64) throws -> [HybridTime] {
+    try TransactionNotes.times(after: number, through: .max, on: connection)
+      .map { HybridTime(rawValue: UInt64(bitPattern: $0.time)) }
+  }
+
   func storedClockOffset() throws -> ClockOffset? {
     guard case .text(let text)? = try setting(ClockOffset.setting) else { return nil }
     return ClockOffset(text: text)

@@ -110,6 +110,7 @@ extension EngineTables {
       (EngineRows.goneSetting, .text(let text)):
       text.split(separator: "\n", omittingEmptySubsequences: false).allSatisfy(isName)
     case (OtherEnd.setting, .text): true
+    case (ClockCorrection.setting, .text(let text)): ClockCorrection(text: text) != nil
     case (LeftZone.setting, .text): LeftZone.decode(value) != nil
     case (FormerZone.setting, .integer(let number)), (KeylessEdits.setting, .integer(let number)),
       (UnsentSince.setting, .integer(let number)):

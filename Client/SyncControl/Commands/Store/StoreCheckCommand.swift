@@ -30,7 +30,7 @@ struct StoreCheckCommand: ControlCommand {
     try output.put(
       Report(objects: check.objectCount, findings: check.findings),
       lines: lines.isEmpty
-        ? ["ok: \(check.objectCount) objects"]
+        ? ["ok: \(check.objectCount) object\(check.objectCount == 1 ? "" : "s")"]
         : lines + tries.map { "Try: \($0)" })
     if check.findings.contains(where: { $0.weight == .damage }) {
       throw ExitCode(ExitStatus.badData.rawValue)

@@ -109,6 +109,11 @@ package struct Backup {
         suggestion: "Name a file that driftless-server backup made.")
     }
     var status = stat()
+    guard stat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw ServerError(
+        .noData, "\(file.path) is no plain file",
+        suggestion: "Name a file that driftless-server backup made.")
+    }
     guard stat(file.path + "-wal", &status) != 0 || status.st_size == 0 else {
       throw ServerError(
         .damagedDatabase, "a part of \(file.path) lies in \(file.path)-wal",

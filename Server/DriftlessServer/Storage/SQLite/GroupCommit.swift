@@ -212,8 +212,12 @@ extension ServerError {
     } else if error.isReadOnly {
       self.init(
         .folder, "\(file) may not be written", suggestion: "Run the command as the folder's owner.")
+    } else if error.isCorrupt || error.isNotADatabase {
+      self.init(
+        .damagedDatabase, "\(file): \(error.words)",
+        suggestion: "Keep a copy of it, and put a backup in its place: driftless-server restore.")
     } else {
-      return nil
+      self.init(.storage, "\(file): \(error.words)", suggestion: error.suggestion)
     }
   }
 
@@ -227,7 +231,7 @@ extension ServerError {
       throw ServerError(
         .damagedDatabase,
         (error.isNotADatabase ? "\(file) is no database" : "\(file) is damaged")
-          + ": SQLite \(error.code), \(error.message)",
+          + (error.message.isEmpty || error.isNotADatabase ? "" : ": \(error.words)"),
         suggestion: isBackup
           ? "Nothing was changed. Name another file that driftless-server backup made."
           : "Keep a copy of the data folder and put a backup in its place: replicas bring back what it lacks."

@@ -54,7 +54,9 @@ struct EntityTableCheck: TableCheck {
       inspection.report(
         entry.2, in: table.name, "\(entry.rule.name) \(entry.breach.rawValue)",
         entry.breach == .range ? .disagreement : .damage,
-        suggestion: "Set the property anew in these objects, or restore a backup.")
+        suggestion:
+          "Take what the zone has of them (syncctl verify --repair), set the property anew in these objects, or restore a backup."
+      )
     }
   }
 
@@ -68,7 +70,7 @@ struct EntityTableCheck: TableCheck {
       guard !lost.isEmpty else { continue }
       inspection.report(
         .damage, column.table,
-        "\(column.table).\(column.column): \(lost.count) values lie in files beside the store that are "
+        "\(column.table).\(column.column): \(lost.count) \(lost.count == 1 ? "value lies in a file beside the store that is" : "values lie in files beside the store that are") "
           + "not there, such as \(lost.min() ?? "").",
         count: lost.count,
         suggestion:
