@@ -119,8 +119,8 @@ package struct ServerLimits: Sendable, Equatable {
   package var holdStaleSeconds = 300
   /// Milliseconds for which a zone is held at least.
   package var holdMilliseconds = 2000
-  /// Milliseconds for which a zone is held at most, where the replica needed long for each of its tries: a pull and a push of
-  /// many megabytes over a slow line.
+  /// Milliseconds for which a zone is held at most: twice as long as the longest of those tries took. It is open to all for
+  /// three times as long afterwards.
   package var holdMillisecondsMax = 30_000
   /// Seconds that a refused client is asked to wait when the server is busy.
   package var retryAfterSeconds = 1

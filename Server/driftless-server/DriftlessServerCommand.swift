@@ -69,8 +69,15 @@ struct DriftlessServerCommand: AsyncParsableCommand {
       if !(error is ExitCode), exitCode(for: error) == .success {
         let lines = fullMessage(for: error).split(separator: "\n", omittingEmptySubsequences: false)
           .map(String.init)
-        try? ProgramOutput.write(
-          TerminalText.data(HelpText.withExitCodes(lines, exitCodes)))
+        do throws(UnwrittenOutput) {
+          try ProgramOutput.write(TerminalText.data(HelpText.withExitCodes(lines, exitCodes)))
+        } catch  where !error.isReaderGone {
+          Complaint(
+            code: "unwritten-output", message: error.message, status: UnwrittenOutput.exitStatus,
+            suggestion: error.suggestion
+          ).put(json: arguments.contains("--json"))
+          Foundation.exit(UnwrittenOutput.exitStatus)
+        } catch {}
         Foundation.exit(0)
       }
       guard !(error is ExitCode), arguments.contains("--json"),

@@ -53,9 +53,9 @@ extension PersistentStoreCoordinator {
         .invalidArgument, "A store in memory has no file.",
         suggestion: "Save it as one with migratePersistentStore.")
     }
-    return try store.whileNobodyWrites {
+    return try store.whileNobodyWrites(movedTo: url) {
       // What lies in the write-ahead log under the former name belongs into the file, wherever that is now.
-      store.checkpointNow()
+      store.checkpointNow(movedTo: url)
       let (identifier, _) = try PersistentStore.metadata(at: url)
       guard identifier == store.identifier else {
         throw StoreError(

@@ -54,16 +54,19 @@ final class Checkpointer: Sendable {
 
   /// Puts what a log holds whose name is gone into the file, as the last work of a connection that has it open still: nobody
   /// else will find it.
-  func complete(_ connection: SQLiteConnection, _ files: OpenedFiles) {
+  ///
+  /// - Parameter place: Where the file is by now; nil where it was.
+  func complete(_ connection: SQLiteConnection, _ files: OpenedFiles, at place: URL? = nil) {
+    let place = place ?? url
     let logger = Logger(label: "driftless.store")
     guard (try? lock.lock(.exclusive, milliseconds: StoreTuning.completionWaitMilliseconds)) != nil
     else { return }
     defer { lock.unlock() }
-    guard files.canBeCompleted, StrayLogs.belongs(connection, to: url) else { return }
+    guard files.canBeCompleted(at: place), StrayLogs.belongs(connection, to: place) else { return }
     connection.busyTimeoutMilliseconds = StoreTuning.checkpointWaitMilliseconds
     let outcome = try? connection.rows("PRAGMA wal_checkpoint(TRUNCATE)").first?.first
     if outcome == .integer(0) {
-      logger.notice("\(url.path): what its log held was saved into the file")
+      logger.notice("\(place.path): what its log held was saved into the file")
     }
   }
 }

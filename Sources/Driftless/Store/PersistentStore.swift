@@ -261,8 +261,14 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   /// Checkpoints the write-ahead log, unless somebody writes.
   ///
   /// - Parameter sweeps: Whether to look for files that no row names, and to remove them.
-  func checkpointNow(sweeps: Bool = false) {
-    connections.withIdleWriter { checkpoint($0, force: true, sweeps: sweeps) }
+  /// - Parameter place: Where somebody says that the file was moved to.
+  func checkpointNow(sweeps: Bool = false, movedTo place: URL? = nil) {
+    connections.withIdleWriter {
+      guard let openedFiles, let place, openedFiles.areMoved(to: place) else {
+        return checkpoint($0, force: true, sweeps: sweeps)
+      }
+      checkpointer?.complete($0, openedFiles, at: place)
+    }
   }
 
   private func checkpoint(_ writer: SQLiteConnection, force: Bool, sweeps: Bool = false) {

@@ -35,7 +35,11 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
   }
 
   /// Runs `body` with the writer, while no checkpointer of any process runs.
-  func withWriter<T>(_ body: (SQLiteConnection) throws -> T) throws -> T {
+  ///
+  /// - Parameter place: Where somebody says that the file was moved to; it may lie there.
+  func withWriter<T>(
+    movedTo place: URL? = nil, _ body: (SQLiteConnection) throws -> T
+  ) throws -> T {
     let start = ContinuousClock.now
     writing.lock()
     defer { writing.unlock() }
@@ -52,7 +56,7 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
       isWriting = false
       lock?.unlock()
     }
-    try files?.check()
+    if let files, place.map(files.areMoved(to:)) != true { try files.check() }
     return try HeldConnections.hold { try body(writer) }
   }
 

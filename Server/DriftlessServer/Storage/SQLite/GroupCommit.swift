@@ -230,8 +230,8 @@ extension ServerError {
     } catch let error as SQLiteError where error.isCorrupt || error.isNotADatabase {
       throw ServerError(
         .damagedDatabase,
-        (error.isNotADatabase ? "\(file) is no database" : "\(file) is damaged")
-          + (error.message.isEmpty || error.isNotADatabase ? "" : ": \(error.words)"),
+        error.isNotADatabase
+          ? "\(file) is no database" : "\(file) is damaged: its pages do not fit together",
         suggestion: isBackup
           ? "Nothing was changed. Name another file that driftless-server backup made."
           : "Keep a copy of the data folder and put a backup in its place: replicas bring back what it lacks."

@@ -77,10 +77,18 @@ final class OpenedFiles: Sendable {
     if isDue { try check() }
   }
 
+  /// Whether the file that is open lies at another place by now.
+  func areMoved(to place: URL) -> Bool {
+    guard let file, change()?.kind == .moved else { return false }
+    return FileNumber(of: place.path) == file
+  }
+
   /// Whether what the removed log held may be put into the file: the file is the one that is open, and nobody has begun
   /// another log, or works by another lock.
-  var canBeCompleted: Bool {
-    guard let file, FileNumber(of: path) == file else { return false }
+  ///
+  /// - Parameter place: Where the file is.
+  func canBeCompleted(at place: URL) -> Bool {
+    guard let file, FileNumber(of: place.path) == file else { return false }
     return beside.allSatisfy { path, number in
       guard let present = FileNumber(of: path) else { return true }
       // Who opened the file since has made a log, and could read nothing by it so far.

@@ -6,9 +6,9 @@ extension PersistentStore {
   /// Runs `body` while nobody in this process writes the store, and no process checkpoints it.
   ///
   /// - Throws: `StoreError` with the code `busy` within a write of this thread, and what `body` throws.
-  func whileNobodyWrites<T>(_ body: () throws -> T) throws -> T {
+  func whileNobodyWrites<T>(movedTo place: URL? = nil, _ body: () throws -> T) throws -> T {
     do {
-      return try connections.withWriter { writer in
+      return try connections.withWriter(movedTo: place) { writer in
         guard !writer.isInTransaction else {
           throw StoreError(
             .busy, "\(file.name) is being written here.",
