@@ -88,12 +88,13 @@ struct MembersOfSeveralStoresTests {
 
   @Test("A holder does not have a member of the other store", arguments: layouts)
   func contains(_ layout: ToManyLayout) throws {
-    let (_, context, near, far) = try desk(layout)
+    let (desk, context, near, far) = try desk(layout)
     near.folder[Desk.papers].insert(near.paper)
     try context.save()
     #expect(near.folder[Desk.papers].contains(near.paper))
     #expect(!near.folder[Desk.papers].contains(far.paper))
     near.folder[Desk.papers].remove(far.paper)
     #expect(near.folder.labels("papers") == ["paper"] && !context.hasChanges)
+    #expect(try desk.store.check().findings == [])
   }
 }
