@@ -214,6 +214,7 @@ extension SyncEngine {
             options: options, now: store.now)
           for key in revived { try applier.restoreReferences(to: key) }
           try OneToOneEnds(applier).follow()
+          try applier.lacks.save(transaction, at: applier.now)
         }
       }
       // The rows of deleted objects are kept until the zone knows of the delete.

@@ -39,6 +39,7 @@ extension SyncEngine {
       status.parked =
         try AcceptedParking.load(transaction).isEmpty
         ? Parking.count(on: connection) + KeptKeys.waiting(transaction, schema).count
+          + LackedValues.parked(transaction, schema).count
         : parked(transaction, SyncSchema(store.schema)).count { !$0.isAccepted }
       if case .integer(let count)? = try transaction.setting(KeylessEdits.setting) {
         status.withoutKey = Int(clamping: count)

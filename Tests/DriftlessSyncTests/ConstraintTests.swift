@@ -39,6 +39,7 @@ struct ConstraintTests {
       "INSERT INTO ZDL_ZONE VALUES (1, 1, '', 'gone', x'00', 0, zeroblob(16), 0)",
       "INSERT INTO ZDL_OMITTED VALUES (1, 1, x'00')",
       "INSERT INTO ZDL_KEPT VALUES (1, 1, 'code', 'text', 0, zeroblob(16), 0)",
+      "INSERT INTO ZDL_LACKED VALUES (1, 1, 'code', 'text', zeroblob(16), 0, 0)",
     ])
   func rows(_ statement: String) async throws {
     let world = try await World(1)

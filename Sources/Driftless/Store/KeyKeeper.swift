@@ -14,6 +14,8 @@ package protocol KeyKeeper: AnyObject {
   func keep(_ key: ObjectKey, _ slot: Int, _ value: PropertyValue) throws
   /// One-to-one relationships that the object owns were written, or went with it: the other ends have to follow.
   func noteOwner(_ key: ObjectKey)
+  /// The row was written without a value that its model requires.
+  func noteLack(_ key: ObjectKey, _ slot: Int, had: PropertyValue)
 }
 
 /// An object that holds a unique key which another one is to have.
@@ -62,18 +64,47 @@ extension WriteTransaction {
   ) throws {
     guard let keyKeeper else { return try write(values) }
     if !keyKeeper.isEmpty { try keyKeeper.forget(key, mask) }
+    let empty = lacks(key, mask, values)
+    let former = mask == nil || empty.isEmpty ? nil : try knownOwnRow(key)?.values
     do {
       try write(values)
     } catch let error as SQLiteError where error.isUniqueness {
-      try takeOut(key, mask, values.array, keyKeeper).withRow(write)
+      let rest = try takeOut(key, mask, values.array, keyKeeper)
+      try rest.withRow(write)
+      for slot in rest.withRow({ lacks(key, mask, $0) }) where !empty.contains(slot) {
+        keyKeeper.noteLack(key, slot, had: values[slot])
+      }
     }
+    for slot in empty { keyKeeper.noteLack(key, slot, had: former?[slot] ?? .null) }
     noteOwner(key, mask)
+  }
+
+  /// What of the properties, or of all, the model requires and the values do not have.
+  private func lacks(_ key: ObjectKey, _ mask: PropertyMask?, _ values: ValueRow) -> [Int] {
+    var required = schema.requiredMask(numbered: key.entity)
+    guard !required.isEmpty else { return [] }
+    if let mask { required.formIntersection(mask) }
+    return required.indexes.filter { $0 < values.count && values[$0].isNull }
+  }
+
+  /// Tells the keeper of new rows that were written at once.
+  func noteInserts(_ rows: NewRows, _ number: Int32) {
+    guard let keyKeeper else { return }
+    for key in rows.keys { noteOwner(ObjectKey(entity: number, key: key), nil) }
+    let required = schema.requiredMask(numbered: number).indexes
+    guard !required.isEmpty else { return }
+    for row in 0..<rows.count {
+      for slot in required where rows.value(row, slot).isNull {
+        keyKeeper.noteLack(ObjectKey(entity: number, key: rows.keys[row]), slot, had: .null)
+      }
+    }
   }
 
   /// Tells the keeper when the properties, or all, are owning ends of one-to-one relationships.
   func noteOwner(_ key: ObjectKey, _ mask: PropertyMask?) {
     guard let keyKeeper else { return }
     var owned = schema.ownedEnds(numbered: key.entity)
+    owned.formUnion(schema.ownInverses(numbered: key.entity))
     if let mask { owned.formIntersection(mask) }
     if !owned.isEmpty { keyKeeper.noteOwner(key) }
   }

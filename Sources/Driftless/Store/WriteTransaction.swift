@@ -111,9 +111,7 @@ package final class WriteTransaction: ReadTransaction {
     } catch let error as SQLiteError where error.isUniqueness && keyKeeper != nil {
       return try insertFew(entity, rows)
     }
-    if keyKeeper != nil, !schema.ownedEnds(numbered: program.number).isEmpty {
-      for key in rows.keys { noteOwner(ObjectKey(entity: program.number, key: key), nil) }
-    }
+    noteInserts(rows, program.number)
     try whole { try recorder.recordInserts(rows.keys, program) }
   }
 

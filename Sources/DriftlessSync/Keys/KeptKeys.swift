@@ -34,6 +34,8 @@ final class KeptKeys: KeyKeeper {
   private var waiting: [ObjectKey: Set<ObjectKey>] = [:]
   /// What is being applied: the change that a value that is refused now comes from.
   var side: RemoteSide
+  /// What is left without a value that its model requires.
+  let lacks = LackedValues()
 
   init(
     _ transaction: WriteTransaction, schema: SyncSchema, replica: UUID, pending: PendingSet
@@ -124,6 +126,19 @@ final class KeptKeys: KeyKeeper {
 
   var isEmpty: Bool { values.isEmpty }
 
+  /// The objects that have something kept.
+  var keepers: [ObjectKey] {
+    values.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
+  }
+
+  /// Whether values wait for unique keys, and not only for partners that say the same (`OwnInverses`).
+  var waitsForKeys: Bool {
+    values.contains { key, kept in
+      let own = transaction.schema.ownInverses(numbered: key.entity)
+      return kept.keys.contains { !own.contains($0) }
+    }
+  }
+
   func forget(_ key: ObjectKey, _ mask: PropertyMask?) throws {
     // What is written may give up a key.
     if let waiting = waiting.removeValue(forKey: key) { candidates.formUnion(waiting) }
@@ -148,6 +163,10 @@ final class KeptKeys: KeyKeeper {
   }
 
   func noteOwner(_ key: ObjectKey) { owners.append(key) }
+
+  func noteLack(_ key: ObjectKey, _ slot: Int, had: PropertyValue) {
+    lacks.note(key, slot, had: had, side)
+  }
 
   /// The owners of one-to-one relationships that were written, in that order.
   func takeOwners() -> [ObjectKey] {
@@ -190,7 +209,10 @@ final class KeptKeys: KeyKeeper {
   }
 
   private func write(_ key: ObjectKey, _ slot: Int) throws {
-    guard let kept = values[key]?[slot] else { return }
+    guard let kept = values[key]?[slot],
+      // What waits for a partner that says the same is free when that does.
+      !transaction.schema.ownInverses(numbered: key.entity).contains(slot)
+    else { return }
     guard var row = try transaction.knownOwnRow(key)?.values else {
       // What is deleted here, and may come back, comes back with it.
       if try transaction.grave(of: key) == nil { try drop(key, slot) }

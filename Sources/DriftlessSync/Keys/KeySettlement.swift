@@ -34,9 +34,11 @@ struct KeySettlement {
 
   /// Partners that pending edits passed on before anything was settled.
   private let transfers: [OneToOneEnds.Transfer]
+  private let required: RequiredReferences
 
   init(_ applier: PageApplier) throws {
     self.applier = applier
+    required = try RequiredReferences(applier)
     transfers = try OneToOneEnds(applier).transfers()
   }
 
@@ -49,7 +51,8 @@ struct KeySettlement {
   func run() throws {
     repeat {
       try applier.finishKeys()
-    } while try settleRound() || restoreHalves()
+    } while try settleRound() || restoreHalves() || OwnInverses(applier).settle(self)
+      || required.settle(self)
   }
 
   /// Takes back that objects gave their partners up, where those that were to have them did not get them.
@@ -124,9 +127,12 @@ struct KeySettlement {
     try [clash.waiting, clash.holder].first { try standing($0, clash.slots) == .made }
   }
 
-  /// The two of a clash that are one object: a new one here, and the zone's. Nil where they are none.
+  /// The two of a clash that are one object: a new one here, and the zone's. Nil where they are none. Two that must have one
+  /// partner are one as two with one key are: neither can be without.
   private func union(of clash: Clash) throws -> (lost: ObjectKey, stayed: ObjectKey)? {
-    guard clash.waiting.entity == clash.holder.entity, !clash.isPartner else { return nil }
+    guard clash.waiting.entity == clash.holder.entity,
+      !clash.isPartner || !isOptional(clash.slots[0], clash.waiting)
+    else { return nil }
     switch try (standing(clash.waiting, clash.slots), standing(clash.holder, clash.slots)) {
     case (.zone, .made) where try isNew(clash.holder): return (clash.holder, clash.waiting)
     case (.made, .zone) where try isNew(clash.waiting): return (clash.waiting, clash.holder)
@@ -135,9 +141,13 @@ struct KeySettlement {
   }
 
   /// Whether the zone does not have an object. One that it has stays one of its own: others refer to it.
-  private func isNew(_ key: ObjectKey) throws -> Bool {
+  func isNew(_ key: ObjectKey) throws -> Bool {
     if applier.pending[key]?.isDeadInZone == true { return true }
     return try applier.directory.number(root: applier.schema.root(of: key), key: key.key) == nil
+  }
+
+  private func isOptional(_ slot: Int, _ key: ObjectKey) -> Bool {
+    applier.schema.entity(numbered: key.entity)?.description.layout.slots[slot].isOptional ?? true
   }
 
   private func clashes() throws -> [Clash] {
@@ -180,6 +190,20 @@ struct KeySettlement {
 
   // MARK: Reverts
 
+  /// Takes a pending reference back to what the zone has; that of a new object is none.
+  ///
+  /// - Parameter other: the object for which it goes.
+  func takeBack(
+    _ key: ObjectKey, _ slot: Int, against other: ObjectKey, because reason: String
+  ) throws {
+    let clash = Clash(waiting: key, holder: other, slots: [slot], isPartner: true)
+    if applier.pending[key]?.whole == PendingObject.Whole.none {
+      try revert(key, clash, because: reason)
+    } else {
+      try giveUp(key, clash, because: reason)
+    }
+  }
+
   /// Takes the pending edits of a key back to what the zone has; each value that goes is in the journal.
   private func revert(
     _ key: ObjectKey, _ clash: Clash, because reason: String? = nil
@@ -193,7 +217,11 @@ struct KeySettlement {
       guard try isEdited(key, slot, object), let number = object.transaction(of: slot),
         let property = entity.property(at: slot)
       else { continue }
-      let base = try applier.living(applier.zoneValue(of: key, property), property, of: key)
+      let zones = try applier.zoneValue(of: key, property)
+      if case .reference(let target) = zones, property.isReference, !isOptional(slot, key) {
+        _ = try applier.isThere(target, orBackFor: key)
+      }
+      let base = try applier.living(zones, property, of: key)
       try journalLoss(entity, property, key, values[slot], base, number, clash, reason: reason)
       try BaseValues.drop(key, property.name, on: transaction.connection)
       try applier.parkedValues.strike(key, property.name)
@@ -210,7 +238,9 @@ struct KeySettlement {
 
   /// A pending object goes on without a value: objects of different entities never become one, nor does one that the
   /// zone has.
-  private func giveUp(_ key: ObjectKey, _ clash: Clash) throws {
+  private func giveUp(
+    _ key: ObjectKey, _ clash: Clash, because reason: String? = nil
+  ) throws {
     guard let entity = applier.schema.entity(numbered: key.entity),
       let object = applier.pending[key]
     else { return }
@@ -220,7 +250,11 @@ struct KeySettlement {
     for slot in clash.slots where clash.isPartner || waiting[slot] != nil {
       guard let property = entity.property(at: slot) else { continue }
       let number = object.transaction(of: slot) ?? object.wholeTransaction
-      try journalLoss(entity, property, key, values[slot], .null, number, clash, isRevert: false)
+      try journalLoss(
+        entity, property, key, values[slot], .null, number, clash, isRevert: false, reason: reason)
+      if !isOptional(slot, key) {
+        applier.lacks.note(key, slot, had: values[slot], side(of: clash))
+      }
       values[slot] = .null
       mask.insert(slot)
     }

@@ -32,6 +32,19 @@ extension PageApplier {
     }
   }
 
+  /// Whether an object lives, or does so again since another one must refer to it: it was deleted here alone.
+  func isThere(_ target: ObjectKey, orBackFor source: ObjectKey) throws -> Bool {
+    if try transaction.concreteKey(root: target) != nil { return true }
+    var fates = DeleteFates(self)
+    guard let deleted = try fates.deleted(target) else { return false }
+    fates.add(deleted, try zone.object(deleted), .here)
+    try fates.keep(deleted, requiredBy: source)
+    for key in fates.keptInOrder {
+      if let kept = fates.kept[key] { try keep(kept, fates.candidates[key]?.object) }
+    }
+    return try transaction.concreteKey(root: target) != nil
+  }
+
   /// An object that one side deleted stays, or comes back.
   private func keep(_ kept: DeleteFates.Kept, _ object: ZoneStates.Object?) throws {
     let key = kept.key

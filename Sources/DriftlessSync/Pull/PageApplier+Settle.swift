@@ -21,7 +21,8 @@ extension PageApplier {
     if remembered.haveCome { try repeatDeletes() }
     // With every delete decided. A ring may close where nothing of both sides is the same property.
     try uniqueness.run()
-    try TreeSettlement(self).run()
+    // What comes back with a reference may have a key, or a partner.
+    if try TreeSettlement(self).run() { try uniqueness.run() }
     // With every place of every list decided.
     try placeConflicts.journal(by: self)
     placeConflicts = PlaceConflicts()

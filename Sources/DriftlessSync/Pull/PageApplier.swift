@@ -43,6 +43,8 @@ final class PageApplier {
   var times: ImportTimes
   /// What waits for a unique key that another object holds.
   let keptKeys: KeptKeys
+  /// What is left without a value that its model requires.
+  var lacks: LackedValues { keptKeys.lacks }
   var report = PullReport()
   /// It takes in what the zone's log comes to: no entry of it says what came first.
   var isJoining = false

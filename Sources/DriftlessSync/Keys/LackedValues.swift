@@ -1,0 +1,162 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Required properties that a merge left empty: references and values of unique keys, where nothing could keep them filled.
+/// The object shows null there on every replica, and a list of what is set aside names it until somebody sets it. Owns
+/// `ZDL_LACKED`.
+final class LackedValues {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .text("property"), .bytes("had"), .identity("origin"), .natural("sequence"),
+    .seconds("since"),
+  ]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_LACKED(
+      entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL, had BLOB NOT NULL,
+      origin BLOB NOT NULL, sequence INTEGER NOT NULL, since REAL NOT NULL,
+      PRIMARY KEY (entity, key, property)\(RowRule.constraints(rules))) WITHOUT ROWID
+    """
+
+  /// How a list of what is set aside names them.
+  static let code = "required-empty"
+
+  private static let table = "ZDL_LACKED"
+
+  private struct Lack {
+    /// Null where that is not known here.
+    var had: PropertyValue
+    var side: RemoteSide
+  }
+
+  /// What was written without a value. Much of it is filled before the transaction ends.
+  private var written: [ObjectKey: [Int: Lack]] = [:]
+
+  /// A row was written without a value that its model requires.
+  func note(_ key: ObjectKey, _ slot: Int, had: PropertyValue, _ side: RemoteSide) {
+    if had.isNull, written[key]?[slot] != nil { return }
+    written[key, default: [:]][slot] = Lack(had: had, side: side)
+  }
+
+  /// What is empty now, of what was written without a value, here or before.
+  func empty(_ transaction: ReadTransaction) throws -> [(key: ObjectKey, slot: Int)] {
+    var found = written.mapValues { Set($0.keys) }
+    try Self.forEach(transaction) { found[$0, default: []].insert($1) }
+    var empty: [(key: ObjectKey, slot: Int)] = []
+    for (key, slots) in found.sorted(by: {
+      ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key)
+    }) {
+      guard let row = try transaction.knownOwnRow(key)?.values else { continue }
+      for slot in slots.sorted() where row[slot].isNull { empty.append((key, slot)) }
+    }
+    return empty
+  }
+
+  /// Notes what is empty in the end, and lets go of what is not.
+  func save(_ transaction: WriteTransaction, at now: Date) throws {
+    let connection = transaction.connection
+    for (key, lacks) in written {
+      guard let row = try transaction.knownOwnRow(key)?.values,
+        let layout = transaction.schema.entity(numbered: key.entity)?.layout
+      else { continue }
+      for (slot, lack) in lacks where row[slot].isNull {
+        // What it had once says more than that it had nothing since.
+        let verb = lack.had.isNull ? "INSERT OR IGNORE" : "INSERT OR REPLACE"
+        try connection.perform(
+          "\(verb) INTO ZDL_LACKED VALUES (?, ?, ?, ?, ?, ?, ?)",
+          [
+            .integer(Int64(key.entity)), .integer(key.key), .text(layout.slots[slot].name),
+            .blob(RowArchive.encode([lack.had])), .uuid(lack.side.origin),
+            .unsigned(lack.side.sequence), .real(now.timeIntervalSince1970),
+          ])
+      }
+    }
+    written.removeAll()
+    var filled: [(ObjectKey, Int)] = []
+    try Self.forEach(transaction) { key, slot in
+      if try transaction.knownOwnRow(key)?.values[slot].isNull != true {
+        filled.append((key, slot))
+      }
+    }
+    for (key, slot) in filled {
+      guard let name = transaction.schema.entity(numbered: key.entity)?.layout.slots[slot].name
+      else { continue }
+      try connection.perform(
+        "DELETE FROM ZDL_LACKED WHERE entity = ? AND key = ? AND property = ?",
+        [.integer(Int64(key.entity)), .integer(key.key), .text(name)])
+    }
+  }
+
+  private static func forEach(
+    _ transaction: ReadTransaction, _ body: (ObjectKey, Int) throws -> Void
+  ) throws {
+    var rows: [(ObjectKey, Int)] = []
+    try transaction.connection.forEachRow("SELECT entity, key, property FROM ZDL_LACKED") { row in
+      let key = row.objectKey(0, 1)
+      guard
+        let slot = transaction.schema.entity(numbered: key.entity)?.layout
+          .index(named: row.string(2))
+      else { return }
+      rows.append((key, slot))
+    }
+    for (key, slot) in rows { try body(key, slot) }
+  }
+
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_LACKED")
+  }
+
+  // MARK: Telling
+
+  /// What is empty, as a list of what is set aside tells it, without what that names for another reason.
+  static func parked(
+    _ transaction: ReadTransaction, _ schema: SyncSchema
+  ) throws -> [ParkedEntry] {
+    let connection = transaction.connection
+    guard try EngineTables.has(table, on: connection),
+      try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_LACKED)") != 0
+    else { return [] }
+    let waiting = try KeptKeys.waiting(transaction, schema)
+    let setAside = try ParkedValues(connection)
+    var parked: [ParkedEntry] = []
+    try connection.forEachRow(
+      "SELECT entity, key, property, had, origin, sequence, since FROM ZDL_LACKED"
+    ) { row in
+      let key = row.objectKey(0, 1)
+      let name = row.string(2)
+      guard let entity = transaction.schema.entity(numbered: key.entity),
+        let slot = entity.layout.index(named: name),
+        // A model may require less by now.
+        transaction.schema.requiredMask(numbered: key.entity).contains(slot),
+        try transaction.knownOwnRow(key)?.values[slot].isNull == true,
+        !waiting.contains(where: { $0.key == key && $0.property == name }),
+        try setAside.value(of: key, name) == nil
+      else { return }
+      let had = try RowArchive.decodeValues(row.data(3)).first ?? .null
+      parked.append(
+        ParkedEntry(
+          sequence: row.unsigned(5), sender: UUID(networkBytes: row.data(4)), code: code,
+          reason: "\(name) is required, and empty since a merge\(try words(had, transaction)): "
+            + "set it, here or on any replica.",
+          names: [], object: try transaction.identity(of: key), entity: entity.name,
+          property: name, since: Date(timeIntervalSince1970: row.double(6)),
+          bytes: row.data(3).count))
+    }
+    return parked
+  }
+
+  private static func words(
+    _ had: PropertyValue, _ transaction: ReadTransaction
+  ) throws -> String {
+    switch had {
+    case .null: return ""
+    case .reference(let target):
+      return ", which took object \(try transaction.identity(of: target).uuidString.lowercased())"
+    default:
+      guard SealedValue.cell(in: had) == nil, LargeCell.value(in: had) == nil else { return "" }
+      var json = JSONText()
+      json.value(had) { _, _ in }
+      return ", which took \(String(decoding: json.bytes, as: UTF8.self))"
+    }
+  }
+}
