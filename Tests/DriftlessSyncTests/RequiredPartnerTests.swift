@@ -81,7 +81,16 @@ struct RequiredPartnerTests {
       #expect(try replica.reference(driver, "car") == cars[0])
       #expect(try replica.reference(other, "car") == cars[1])
     }
-    #expect(try world[1].conflicts.contains { $0.property == "driver" })
+    // Putting it back would leave the other one without.
+    let lost = try #require(
+      try world[1].conflicts.first {
+        $0.property == "driver" && $0.object == cars[1] && $0.outcome == .remote
+      })
+    let error = #expect(throws: SyncError.self) {
+      try SyncEngine.undo(conflict: lost.number, of: world[1].store, author: "person")
+    }
+    #expect(error?.code == .cannotUndo)
+    try world.expectFilled()
   }
 
   @Test("A taking that would empty what another object requires loses, whatever its time")

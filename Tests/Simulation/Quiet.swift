@@ -191,8 +191,8 @@ extension Simulation {
     let context = ManagedObjectContext(host.coordinator)
     for id in host.image.things.keys.sorted(by: { name($0) < name($1) }) {
       guard let object = try context.object(withIdentity: id) else { continue }
-      let empty = (traits[host.version].required[object.entity.name] ?? [])
-        .filter { host.image.value(id, $0) == Image.null }
+      let empty = try (traits[host.version].required[object.entity.name] ?? [])
+        .filter { try object.value(forKey: $0) == nil }
       for property in empty.sorted()
       where !named.contains(Ledger.Place(object: id, property: property)) {
         fail("required", "\(host.name)'s \(name(id)).\(property) is empty, and nothing says so")

@@ -65,7 +65,7 @@ struct Saves {
     }
     for (name, relationship) in object.entity.relationshipsByName
     where !relationship.isOptional && !relationship.isToMany {
-      try object.setValue(try any(relationship, context), forKey: name)
+      try object.setValue(try any(relationship, but: object, context), forKey: name)
     }
     told.append(
       "inserts \(entity)\(identity.map { " \($0)" } ?? ""): \(said.joined(separator: ", "))")
@@ -194,10 +194,12 @@ struct Saves {
 
   /// Something for an object to refer to; mostly a partner that has none.
   private mutating func any(
-    _ relationship: RelationshipDescription, _ context: ManagedObjectContext
+    _ relationship: RelationshipDescription, but object: ManagedObject,
+    _ context: ManagedObjectContext
   ) throws -> ManagedObject {
     let entity = relationship.destinationEntity?.name ?? ""
     var all = try context.fetch(FetchRequest<ManagedObject>(entityName: entity))
+      .filter { $0 !== object }
     if let inverse = relationship.inverseRelationship, !inverse.isToMany, generator.chance(80) {
       all = try all.filter { try $0.value(forKey: inverse.name) == nil }
     }

@@ -28,7 +28,12 @@ extension PageApplier {
         try deleteHere(entity, key)
         report.deleted += 1
       }
-      try zone.remove(key)
+      if fates.candidates[key]?.side == .here {
+        // It comes back with what the zone says of it, should something turn out to need it.
+        standingDeletes.append(key)
+      } else {
+        try zone.remove(key)
+      }
     }
   }
 
@@ -40,7 +45,8 @@ extension PageApplier {
     fates.add(deleted, try zone.object(deleted), .here)
     try fates.keep(deleted, requiredBy: source)
     for key in fates.keptInOrder {
-      if let kept = fates.kept[key] { try keep(kept, fates.candidates[key]?.object) }
+      guard let kept = fates.kept[key] else { continue }
+      try keep(kept, fates.candidates[key]?.object ?? zone.object(key))
     }
     return try transaction.concreteKey(root: target) != nil
   }

@@ -23,6 +23,8 @@ extension PageApplier {
     try uniqueness.run()
     // What comes back with a reference may have a key, or a partner.
     if try TreeSettlement(self).run() { try uniqueness.run() }
+    for key in standingDeletes { try zone.remove(key) }
+    standingDeletes = []
     // With every place of every list decided.
     try placeConflicts.journal(by: self)
     placeConflicts = PlaceConflicts()

@@ -35,6 +35,8 @@ final class PageApplier {
   var isLateInPart = false
   /// What later entries say of sets, of the one that came late last.
   var laterElements: LaterElements?
+  /// Deletes of here that stand against what the zone says of the objects, until all is settled.
+  var standingDeletes: [ObjectKey] = []
   /// What was deleted here and may come.
   var remembered: RememberedDeletes
   var journal: JournalDraft
