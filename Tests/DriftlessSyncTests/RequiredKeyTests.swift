@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -53,6 +54,20 @@ struct RequiredKeyTests {
     try await world.settle()
     try world.expectFilled()
     #expect(try world[2].value(without[0], "email") == .string("b0"))
+  }
+
+  @Test("What a version of before left empty is named with the next sync")
+  func leftBefore() async throws {
+    let (world, _, without) = try await world()
+    for replica in world.replicas {
+      _ = try replica.store.write(TransactionInfo(kind: .imported)) { transaction in
+        try transaction.connection.execute("DELETE FROM ZDL_LACKED")
+        try transaction.setSetting("sync.limits", .integer(1))
+      }
+      #expect(try replica.status.parked == 0)
+    }
+    try await world.settle()
+    try world.expectLacking(without.map { "\($0.uuidString).email" })
   }
 
   @Test("A person can say that it is meant")

@@ -90,7 +90,9 @@ extension WriteTransaction {
   /// Tells the keeper of new rows that were written at once.
   func noteInserts(_ rows: NewRows, _ number: Int32) {
     guard let keyKeeper else { return }
-    for key in rows.keys { noteOwner(ObjectKey(entity: number, key: key), nil) }
+    if !schema.pairedEnds(numbered: number).isEmpty {
+      for key in rows.keys { keyKeeper.noteOwner(ObjectKey(entity: number, key: key)) }
+    }
     let required = schema.requiredMask(numbered: number).indexes
     guard !required.isEmpty else { return }
     for row in 0..<rows.count {
@@ -103,8 +105,7 @@ extension WriteTransaction {
   /// Tells the keeper when the properties, or all, are owning ends of one-to-one relationships.
   func noteOwner(_ key: ObjectKey, _ mask: PropertyMask?) {
     guard let keyKeeper else { return }
-    var owned = schema.ownedEnds(numbered: key.entity)
-    owned.formUnion(schema.ownInverses(numbered: key.entity))
+    var owned = schema.pairedEnds(numbered: key.entity)
     if let mask { owned.formIntersection(mask) }
     if !owned.isEmpty { keyKeeper.noteOwner(key) }
   }

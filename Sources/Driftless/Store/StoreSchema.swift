@@ -18,6 +18,7 @@ package final class StoreSchema: Sendable {
   private let keyMaskByNumber: [Int32: PropertyMask]
   private let ownedEndsByNumber: [Int32: PropertyMask]
   private let ownInversesByNumber: [Int32: PropertyMask]
+  private let pairedEndsByNumber: [Int32: PropertyMask]
   private let requiredByNumber: [Int32: PropertyMask]
   private let kinByRoot: [Int32: [Int32]]
 
@@ -76,9 +77,15 @@ package final class StoreSchema: Sendable {
       grouping: members.filter { !$0.isAbstract }.compactMap { numbers[$0.name] }.sorted()
     ) { entities[$0].flatMap { numbers[$0.rootEntity.name] } ?? $0 }
     ownedEndsByNumber = ownedEnds.filter { !$0.value.isEmpty }
-    ownInversesByNumber = programs.mapValues { program in
+    let ownInverses = programs.mapValues { program in
       PropertyMask(
         program.entity.layout.slots.filter { $0.relationship?.isOwnOneToOne == true }.map(\.index))
+    }.filter { !$0.value.isEmpty }
+    ownInversesByNumber = ownInverses
+    pairedEndsByNumber = ownedEnds.merging(ownInverses) { owned, own in
+      var both = owned
+      both.formUnion(own)
+      return both
     }.filter { !$0.value.isEmpty }
     requiredByNumber = programs.mapValues { program in
       let keys = PropertyMask(UniqueColumns.all(of: program).flatMap(\.slots))
@@ -141,6 +148,11 @@ package final class StoreSchema: Sendable {
   /// The one-to-one relationships of an entity that are their own inverses.
   package func ownInverses(numbered number: Int32) -> PropertyMask {
     ownInversesByNumber[number] ?? PropertyMask()
+  }
+
+  /// Both: what other ends follow, or have to agree with.
+  func pairedEnds(numbered number: Int32) -> PropertyMask {
+    pairedEndsByNumber[number] ?? PropertyMask()
   }
 
   /// What an entity's rows must have, and a merge may take from them: references, and values of unique keys.

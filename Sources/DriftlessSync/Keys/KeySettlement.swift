@@ -49,10 +49,15 @@ struct KeySettlement {
   }
 
   func run() throws {
+    // Each round leaves less that is pending. Should one not, the sync goes on all the same: what is empty then is named.
+    var rounds = 3 * applier.pending.objects.keys.count(where: { _ in true }) + 100
     repeat {
       try applier.finishKeys()
-    } while try settleRound() || restoreHalves() || OwnInverses(applier).settle(self)
-      || required.settle(self)
+      rounds -= 1
+      assert(rounds > 0, "settling comes to an end")
+    } while try rounds > 0
+      && (settleRound() || restoreHalves() || OwnInverses(applier).settle(self)
+        || required.settle(self))
   }
 
   /// Takes back that objects gave their partners up, where those that were to have them did not get them.
