@@ -102,7 +102,9 @@ extension ServerLimits {
     "holdStaleSeconds":
       "Seconds in which `holdStaleAnswers` are counted.",
     "holdMilliseconds":
-      "Milliseconds for which a zone is held at most: a pull and a push of many megabytes.",
+      "Milliseconds for which a zone is held at least.",
+    "holdMillisecondsMax":
+      "Milliseconds for which a zone is held at most, twice as long as the longest of those tries took. It is open to all for three times as long afterwards.",
     "retryAfterSeconds":
       "Seconds that a refused client is asked to wait when the server is busy.",
     "foldLogBytesMin":

@@ -116,9 +116,12 @@ package struct ServerLimits: Sendable, Equatable {
   package var sessionSeconds = 12 * 3600
   /// Stale answers to one replica within `holdStaleSeconds` after which the zone is held for it.
   package var holdStaleAnswers = 3
-  package var holdStaleSeconds = 10
-  /// Milliseconds for which a zone is held at most: a pull and a push of many megabytes.
+  package var holdStaleSeconds = 300
+  /// Milliseconds for which a zone is held at least.
   package var holdMilliseconds = 2000
+  /// Milliseconds for which a zone is held at most, where the replica needed long for each of its tries: a pull and a push of
+  /// many megabytes over a slow line.
+  package var holdMillisecondsMax = 30_000
   /// Seconds that a refused client is asked to wait when the server is busy.
   package var retryAfterSeconds = 1
   /// Bytes that come to a zone's log before it is added up anew (`ZoneFolding`), where that is more than a quarter of what it
@@ -177,7 +180,8 @@ package struct ServerLimits: Sendable, Equatable {
     ("answersInMemoryBytesMax", \.answersInMemoryBytesMax),
     ("valuesInMemoryBytesMax", \.valuesInMemoryBytesMax), ("commonPlacesMax", \.commonPlacesMax),
     ("holdStaleAnswers", \.holdStaleAnswers), ("holdStaleSeconds", \.holdStaleSeconds),
-    ("holdMilliseconds", \.holdMilliseconds), ("foldLogBytesMin", \.foldLogBytesMin),
+    ("holdMilliseconds", \.holdMilliseconds), ("holdMillisecondsMax", \.holdMillisecondsMax),
+    ("foldLogBytesMin", \.foldLogBytesMin),
     ("requestsPerTokenMax", \.requestsPerTokenMax),
     ("refusalsPerAddressMax", \.refusalsPerAddressMax), ("rateSeconds", \.rateSeconds),
     ("wrongSignInsPerAddressMax", \.wrongSignInsPerAddressMax),

@@ -11,10 +11,12 @@ extension SyncEngine {
   ) throws -> (PushSelection, BuiltPush?, SyncError?) {
     let state = try Self.state(on: transaction.connection, of: store)
     let pending = try pendingSet(transaction, state: state)
-    if !allowsMassDelete { try brake(pending, transaction) }
     // What the zone deleted, and a person has not confirmed, is not edited there.
     var held = try ZoneStates.braked(on: transaction.connection).union(
       try Quarantine.rows(transaction, schema: schema).map(\.key).filter { !again.contains($0) })
+    let deletes = allowsMassDelete ? nil : try waitingDeletes(pending, transaction)
+    if let deletes { held.formUnion(deletes.objects) }
+    let waiting = deletes?.properties ?? [:]
     if holdsLargeValues { held.formUnion(try withLargeValues(pending, transaction)) }
     var portion = portion
     var valueBytesMax = options.pushValueBytesMax
@@ -23,7 +25,7 @@ extension SyncEngine {
     }
     while true {
       let selection = try PushSelection(
-        pending, held: held, portion: portion, transaction, schema: schema)
+        pending, held: held, waiting: waiting, portion: portion, transaction, schema: schema)
       do {
         return try build(
           selection, allowsMassDelete, state, pending, valueBytesMax: valueBytesMax, transaction)
@@ -34,8 +36,9 @@ extension SyncEngine {
         fewer.objectsMax = max(1, count / 2)
         let isCut =
           try portion.refusedObjects == nil && count > 1
-          && PushSelection(pending, held: held, portion: fewer, transaction, schema: schema)
-            .window.count < count
+          && PushSelection(
+            pending, held: held, waiting: waiting, portion: fewer, transaction, schema: schema
+          ).window.count < count
         if isCut {
           portion = fewer
           fullPushObjects = fewer.objectsMax
@@ -71,7 +74,9 @@ extension SyncEngine {
         values: valueCutting(pushBytesMax: valueBytesMax))
       let bounds =
         takesNoParts
-        ? .none : PartBounds(objects: options.partObjectsMax, bytes: options.partBytesMax)
+        ? .none
+        : PartBounds(
+          objects: options.partObjectsMax, bytes: min(options.partBytesMax, partBytesTaken ?? .max))
       let built = try building.build(&selection, within: bounds)
       return (selection, built, nil)
     } catch let error as ValueTooLarge {

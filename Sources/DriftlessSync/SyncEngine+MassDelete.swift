@@ -45,17 +45,43 @@ extension SyncEngine {
         + "and in the zone: syncctl sync --keep-mass-deleted")
   }
 
-  /// Stops a push that deletes too much at the zone.
-  func brake(_ pending: PendingSet, _ transaction: ReadTransaction) throws {
+  /// Fails when deletes of this store wait for a person's word: everything else was sent.
+  func tellWaitingDeletes(_ allowsMassDelete: Bool) throws {
+    let waiting = allowsMassDelete ? nil : try store.read { try waitingDeletes($0) }
+    try noteWaitingDeletes(waiting)
+    if let waiting { throw waiting.error }
+  }
+
+  /// Notes before anything is sent that deletes wait, and that none do any more.
+  func noteWaitingDeletes(_ waiting: WaitingDeletes?) throws {
+    guard try store.read({ try WaitingDeletes.areNoted($0) }) != (waiting != nil) else { return }
+    try bookkeep { try WaitingDeletes.note(waiting != nil, $0) }
+  }
+
+  func waitingDeletes(_ transaction: ReadTransaction) throws -> WaitingDeletes? {
+    let state = try Self.state(on: transaction.connection, of: store)
+    return try waitingDeletes(pendingSet(transaction, state: state), transaction)
+  }
+
+  /// Deletes of so many objects that a person has to say that they are meant, and what else their saves did: nobody is shown
+  /// a part of a save, and what was cut from others by a delete that was a mistake is not cut at the zone.
+  func waitingDeletes(
+    _ pending: PendingSet, _ transaction: ReadTransaction
+  ) throws -> WaitingDeletes? {
     let limit = min(options.massDelete.floor, options.massDelete.count)
-    guard pending.objects.containsState(where: { $0.whole == .delete }) else { return }
+    guard pending.objects.containsState(where: { $0.whole == .delete }) else { return nil }
     let deletes = pending.objects.filter { $0.value.whole == .delete }
-    guard deletes.count > limit else { return }
+    guard deletes.count > limit else { return nil }
     var directory = ObjectDirectory(transaction.connection)
     var deleted: [String: Int] = [:]
+    var saves: Set<Int64> = []
+    let haveWaited = try WaitingDeletes.areNoted(transaction)
     for (key, object) in deletes {
-      // In a log that began anew the object has no number any more, and the delete was not told in the former one either.
-      let isUntold = object.wasInZone && EditStamp.time(object.wholeTransaction) == nil
+      saves.insert(object.wholeTransaction)
+      // In a log that began anew the object has no number any more, and the delete was not told in the former one either:
+      // it was not sent, or waited there too.
+      let isUntold =
+        object.wasInZone && (haveWaited || EditStamp.time(object.wholeTransaction) == nil)
       guard try isUntold || directory.number(root: schema.root(of: key), key: key.key) != nil else {
         continue
       }
@@ -63,13 +89,17 @@ extension SyncEngine {
     }
     let total = deleted.values.reduce(0, +)
     let objects = try schema.objectCount(transaction) + total
-    guard options.massDelete.isPassed(by: total, of: objects) else { return }
-    throw SyncError(
-      .massDelete,
-      "\(total) of \(objects) objects were deleted here (\(Self.text(deleted))), and the zone "
-        + "would lose them. Nothing is sent",
-      suggestion: "When that is meant: syncctl sync --allow-mass-delete. When not, open a copy of "
-        + "the zone in a new store: init and enroll.")
+    guard options.massDelete.isPassed(by: total, of: objects) else { return nil }
+    var waiting = WaitingDeletes(
+      error: SyncError(
+        .massDelete,
+        "\(total) of \(objects) objects were deleted here (\(Self.text(deleted))), and the zone "
+          + "would lose them. They wait with what else their saves did, everything else is sent",
+        suggestion:
+          "When that is meant: syncctl sync --allow-mass-delete. When not, open a copy of "
+          + "the zone in a new store: init and enroll."))
+    for (key, object) in pending.objects { waiting.add(key, object, of: saves) }
+    return waiting
   }
 
   /// The replica is current: what was deleted so far counts no more.
@@ -81,5 +111,40 @@ extension SyncEngine {
   private static func text(_ counts: [String: Int]) -> String {
     counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
       .map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+  }
+}
+
+/// What waits of what is pending, since a person has to say that the deletes among it are meant.
+struct WaitingDeletes {
+  /// There while some wait.
+  static let setting = "sync.waitingDeletes"
+
+  static func areNoted(_ transaction: ReadTransaction) throws -> Bool {
+    try transaction.setting(setting) != nil
+  }
+
+  static func note(_ wait: Bool, _ transaction: WriteTransaction) throws {
+    try transaction.setSetting(setting, wait ? .integer(1) : nil)
+  }
+
+  let error: SyncError
+  private(set) var objects: Set<ObjectKey> = []
+  private(set) var properties: [ObjectKey: PropertyMask] = [:]
+
+  init(error: SyncError) { self.error = error }
+
+  /// - Parameter saves: those that deleted something.
+  mutating func add(_ key: ObjectKey, _ object: PendingObject, of saves: Set<Int64>) {
+    guard object.whole == .none else {
+      // A new object is told whole, so it waits whole.
+      let isOfThem =
+        object.whole == .delete || saves.contains(object.wholeTransaction)
+        || object.edits.contains { saves.contains($0.transaction) }
+      if isOfThem { objects.insert(key) }
+      return
+    }
+    for edit in object.edits where saves.contains(edit.transaction) {
+      properties[key, default: PropertyMask()].formUnion(edit.properties)
+    }
   }
 }

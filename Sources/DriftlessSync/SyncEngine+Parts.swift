@@ -31,6 +31,21 @@ extension SyncEngine {
     }
   }
 
+  /// Whether what was refused as too large may go in smaller parts, which it is built in from then on. A proxy before the
+  /// server has a limit of its own, which nobody tells.
+  func mayGoInSmallerParts(_ outbox: Outbox) -> Bool {
+    guard !takesNoParts, outbox.objects > 1,
+      let earlier = try? store.read({ try OutboxPart.bytesMax(on: $0.connection) })
+    else { return false }
+    let refused = max(outbox.frame.count, earlier)
+    let next = min(partBytesTaken ?? .max, refused) / 2
+    guard refused > SyncTuning.partBytesLeast, next >= SyncTuning.partBytesLeast / 2 else {
+      return false
+    }
+    partBytesTaken = next
+    return true
+  }
+
   private func answered(_ outbox: Outbox) async throws -> PushReply {
     let reply = try await transport.push(outbox.frame)
     guard outbox.isAnswered(by: reply) else { throw SyncError.otherAnswer }

@@ -17,6 +17,7 @@ extension SyncEngine {
     let report = try await operation {
       var report = SyncReport()
       try await self.reconciling(&report) { try await self.runPush(allowsMassDelete, &$0) }
+      try self.tellWaitingDeletes(allowsMassDelete)
       return report.push
     }
     tell(.didSucceed)
@@ -50,6 +51,7 @@ extension SyncEngine {
         try await self.mendValues()
       }
       try self.tellSetAside()
+      try self.tellWaitingDeletes(allowsMassDelete)
       self.lastSync = (began, allowsMassDelete, report)
       return report
     }
@@ -71,6 +73,7 @@ extension SyncEngine {
     if try !isSettled() { try await runPull(waitSeconds: 0, allowsMassDelete, &report) }
     try offerSealedAnew()
     try offerLostCells()
+    if !allowsMassDelete { try noteWaitingDeletes(store.read { try waitingDeletes($0) }) }
     do {
       try await pushPending(allowsMassDelete, &report)
       // Others show what was sent as their models hold it.
@@ -197,6 +200,10 @@ extension SyncEngine {
       return .accepted(reply)
     } catch let error as ProtocolError where error.code == .unsupported && takesNoParts {
       // It is built anew, as one change set.
+      return .stale([], at: nil, reason: error.message)
+    } catch let error as ProtocolError where error.code == .tooLarge && mayGoInSmallerParts(outbox)
+    {
+      // It is built anew, as the parts of one push: a save that is halved would be seen by halves.
       return .stale([], at: nil, reason: error.message)
     } catch let error as SyncError where error.code == .damagedState {
       // What it names is damaged here: it is built anew at once, since a pull waits for none of its values.

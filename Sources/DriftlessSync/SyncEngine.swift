@@ -67,6 +67,8 @@ public actor SyncEngine {
   var anewFailed: ContinuousClock.Instant?
   /// The server takes no push in several parts: what is large goes whole.
   var takesNoParts = false
+  /// Bytes of a part at most, since the server, or a proxy before it, refused more; nil for those of the options.
+  var partBytesTaken: Int?
   /// What the server takes of large values; nil before it was asked.
   var valueBounds: ValueBounds?
   /// So many objects brought as many bytes of large values as one push brings.

@@ -35,6 +35,8 @@ enum SyncTuning {
   static let valueBytesAtOnce = 64 << 20
   /// Answers to pieces of a large value that bring it no further, before a server is taken to be none.
   static let valueAnswersMax = 8
+  /// Bytes. What is refused as too large is sent in smaller parts, down to this: no server, and no proxy before one, takes less.
+  static let partBytesLeast = 64 << 10
   /// Attempts. Each loses only to a push that another replica got through in between, so the zone
   /// moves on.
   static let staleRetriesMax = 16

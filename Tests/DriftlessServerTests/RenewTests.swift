@@ -136,6 +136,34 @@ struct RenewTests {
     }
   }
 
+  @Test(
+    "A zone is held for as long as a push needs, and is open for three times as long afterwards")
+  func holdsForSlowPushes() throws {
+    let holds = ZoneHolds(limits: LiveLimits(ServerLimits()))
+    let (slow, quick) = (UUID(), UUID())
+    let start = ContinuousClock.Instant.now
+    func at(_ seconds: Double) -> ContinuousClock.Instant { start + .seconds(seconds) }
+    for seconds in [0, 9, 18.0] {
+      try holds.admit(quick, to: 1, at: at(seconds))
+      holds.noteStale(slow, in: 1, at: at(seconds))
+    }
+    try holds.admit(slow, to: 1, at: at(26))
+    #expect(throws: ServerError.self) { try holds.admit(quick, to: 1, at: at(35)) }
+    try holds.admit(quick, to: 2, at: at(35))
+    // It has not come within twice the time of its tries: everybody may for three times as long.
+    try holds.admit(quick, to: 1, at: at(36.5))
+    for seconds in [40, 50, 60.0] { holds.noteStale(slow, in: 1, at: at(seconds)) }
+    try holds.admit(quick, to: 1, at: at(61))
+    holds.noteStale(slow, in: 1, at: at(91))
+    #expect(throws: ServerError.self) { try holds.admit(quick, to: 1, at: at(92)) }
+    // Each try took half a minute by now, and no zone is held for longer than that.
+    #expect(throws: ServerError.self) { try holds.admit(quick, to: 1, at: at(120)) }
+    holds.noteTaken(slow, in: 1, at: at(120))
+    try holds.admit(quick, to: 1, at: at(120))
+    for seconds in [121, 122, 123.0] { holds.noteStale(slow, in: 1, at: at(seconds)) }
+    try holds.admit(quick, to: 1, at: at(124))
+  }
+
   @Test("A zone is not held for a replica whose push no pull mends, however busy the zone is")
   func noHoldForGood() async throws {
     var limits = ServerLimits()

@@ -9,6 +9,8 @@ import Synchronization
 final class PickyTransport: ForwardingTransport {
   struct Rule {
     var bytesMax = Int.max
+    /// What a proxy before the zone takes of any request.
+    var requestBytesMax = Int.max
     var word: String?
     /// Whether it says that what it refuses is stale, which no pull mends.
     var saysStale = false
@@ -35,6 +37,7 @@ final class PickyTransport: ForwardingTransport {
   func push(_ frame: Data) async throws -> PushReply {
     counts.withLock { $0.pushes += 1 }
     let rule = rule.withLock { $0 }
+    try admit(frame, rule)
     if frame.count > rule.bytesMax {
       counts.withLock { $0.refusals += 1 }
       throw ProtocolError(
@@ -51,6 +54,17 @@ final class PickyTransport: ForwardingTransport {
         rule.saysStale ? .stale : .malformed, "It says \(word)", suggestion: "Say something else.")
     }
     return try await next.push(frame)
+  }
+
+  func stage(_ part: Data) async throws -> StagedReply {
+    try admit(part, rule.withLock { $0 })
+    return try await next.stage(part)
+  }
+
+  private func admit(_ body: Data, _ rule: Rule) throws {
+    guard body.count > rule.requestBytesMax else { return }
+    counts.withLock { $0.refusals += 1 }
+    throw ProtocolError(.tooLarge, "413", suggestion: "Raise the limit.")
   }
 
   private static func texts(_ frame: Data) throws -> Set<String> {

@@ -77,6 +77,43 @@ struct PushPartsTests {
     try await world.settle()
   }
 
+  @Test(
+    "A proxy that takes smaller requests than the server gets smaller parts, and nobody sees half of a save"
+  )
+  func smallRequests() async throws {
+    var world = try await World(1)
+    let picky = PickyTransport(world.zone, .init(requestBytesMax: 100_000))
+    world.replicas.append(
+      try await TestReplica("picky", zone: world.zone, clock: world.clock, transport: picky))
+    var random = SeededGenerator(seed: 7)
+    // Words that no compression makes smaller.
+    let words = (0..<500).map { _ in
+      String((0..<128).map { _ in String(random.next(), radix: 36) }.joined().prefix(1000))
+    }
+    try world[1].save { context in
+      for word in words {
+        try context.insert(entityNamed: "Item").setValue(word, forKey: "title")
+      }
+    }
+    try await world[1].sync()
+    #expect(picky.refusals > 0)
+    #expect(try world[1].status.quarantined == 0)
+    try await world[0].sync()
+    #expect(try world[0].identities(of: "Item").count == words.count)
+    // One save is one push, in however many parts.
+    #expect(world.zone.traffic.pushes == 1)
+    #expect(world.zone.traffic.stagedParts > 3)
+    // What is too large alone is set aside, and the rest goes on.
+    picky.set(.init(requestBytesMax: 20_000))
+    let large = try world[1].insert("Item", ["title": .string(words.prefix(60).joined())])
+    let small = try world[1].insert("Item", ["title": .string("small")])
+    try await world[1].sync()
+    #expect(try world[1].status.quarantined == 1)
+    try await world[0].sync()
+    #expect(try world[0].exists(small))
+    #expect(try !world[0].exists(large))
+  }
+
   @Test("It comes whole to others, who see nothing of it before")
   func whole() async throws {
     let world = try await World(2, options: Self.options())

@@ -4,6 +4,7 @@ import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -26,6 +27,46 @@ struct UnansweredSequenceTests {
     try await stage.sync(first)
     try await stage.settle()
     #expect(stage.value(2, item, "stock") == "5")
+  }
+
+  @Test(
+    "A count that arrived unanswered, before its store went to another zone and back, counts once",
+    arguments: [false, true], [false, true])
+  func countedBeforeAnotherZone(makesMore: Bool, isOffered: Bool) async throws {
+    let stage = try await Stage(.memory)
+    let item = try stage.insert(0, "Item", ["stock": .integer(5)])
+    try await stage.settle()
+    try stage.save(0) { context in
+      // The save is a maker too: an offer of what it made names it, and need not have its count.
+      if makesMore { try context.insert(entityNamed: "Box") }
+      try context.object(withIdentity: item)?.setValue(8, forKey: "stock")
+    }
+    let host = stage.hosts[0]
+    host.network.isDeaf = true
+    try? await stage.push(0)
+    host.network.isDeaf = false
+    let other = try SimulatedServer(
+      .memory, clock: stage.clock, folder: stage.folder.file("other"))
+    defer { other.close() }
+    try await host.enroll(other)
+    if isOffered {
+      // The other zone has the offers, and not the count beside them.
+      let requests = Mutex(0)
+      host.network.interlude = { moment in
+        guard case .beforeServer = moment else { return }
+        let count = requests.withLock { count in
+          count += 1
+          return count
+        }
+        if count > 3 { throw SimulatedNetwork.Lost(description: "Cut") }
+      }
+      try? await stage.sync(0)
+      host.network.interlude = nil
+    }
+    try stage.count(0, item, by: 1)
+    try await host.enroll(stage.server)
+    try await stage.settle()
+    #expect(stage.value(2, item, "stock") == "9")
   }
 
   @Test(

@@ -1,26 +1,43 @@
-import Foundation
+package import Foundation
 import Synchronization
 
-/// Lets a large push in among many small ones: a replica that was told *stale* several times within
-/// a short time gets the zone to itself for a moment, so that it can pull and push once.
-final class ZoneHolds: Sendable {
+/// Lets a large push in among many small ones: a replica that was told *stale* several times in a row gets the zone to
+/// itself, for as long as it needs to pull and push once, as its former tries show.
+package final class ZoneHolds: Sendable {
   private struct Zone {
     /// When each replica was told that its push is stale, the last few times.
     var stale: [UUID: [ContinuousClock.Instant]] = [:]
-    var holder: (replica: UUID, until: ContinuousClock.Instant)?
+    var holder: Holder?
+    /// Nobody gets the zone to itself before that.
+    var restsUntil: ContinuousClock.Instant?
+
+    mutating func end(_ holder: Holder, at now: ContinuousClock.Instant) {
+      self.holder = nil
+      restsUntil = now + holder.since.duration(to: min(now, holder.until)) * ZoneHolds.restShare
+    }
   }
+
+  private struct Holder {
+    var replica: UUID
+    var since: ContinuousClock.Instant
+    var until: ContinuousClock.Instant
+  }
+
+  /// After a zone was held, it is open to all for so many times as long: a replica whose pushes never get in keeps the others
+  /// from a quarter of the time at most.
+  private static let restShare = 3
 
   private let zones = Mutex<[Int64: Zone]>([:])
   private let limits: LiveLimits
-  private var within: Duration { .seconds(limits.holdStaleSeconds) }
 
-  init(limits: LiveLimits) { self.limits = limits }
+  package init(limits: LiveLimits) { self.limits = limits }
 
   /// - Throws: `ServerError` (`.busy`) while the zone is held for another replica.
-  func admit(_ replica: UUID, to zone: Int64, at now: ContinuousClock.Instant = .now) throws {
+  package func admit(_ replica: UUID, to zone: Int64, at now: ContinuousClock.Instant = .now) throws
+  {
     let isHeld = zones.withLock { zones in
       guard let holder = zones[zone]?.holder else { return false }
-      if holder.until <= now { zones[zone]?.holder = nil }
+      if holder.until <= now { zones[zone]?.end(holder, at: now) }
       return holder.until > now && holder.replica != replica
     }
     guard isHeld else { return }
@@ -30,29 +47,42 @@ final class ZoneHolds: Sendable {
   }
 
   /// A push was stale.
-  func noteStale(_ replica: UUID, in zone: Int64, at now: ContinuousClock.Instant = .now) {
-    let within = within
+  package func noteStale(_ replica: UUID, in zone: Int64, at now: ContinuousClock.Instant = .now) {
+    let within = Duration.seconds(limits.holdStaleSeconds)
     let staleMax = limits.holdStaleAnswers
-    let holds = Duration.milliseconds(limits.holdMilliseconds)
+    let least = Duration.milliseconds(limits.holdMilliseconds)
+    let most = max(least, .milliseconds(limits.holdMillisecondsMax))
     zones.withLock { zones in
       var state = zones[zone] ?? Zone()
+      if let holder = state.holder, holder.until <= now { state.end(holder, at: now) }
       state.stale = state.stale.filter { $0.value.contains { now - $0 < within } }
-      let recent = (state.stale[replica] ?? []).filter { now - $0 < within } + [now]
-      if recent.count >= staleMax, (state.holder?.until ?? now) <= now {
-        state.holder = (replica, now + holds)
+      // So many as are counted, however often somebody is stale while the zone is held or rests.
+      let recent = ((state.stale[replica] ?? []).filter { now - $0 < within } + [now])
+        .suffix(min(max(staleMax, 2), Self.countedMax))
+      let mayHold = state.holder == nil && (state.restsUntil ?? now) <= now
+      if recent.count >= staleMax, mayHold {
+        let tries = zip(recent, recent.dropFirst()).map { $0.duration(to: $1) }
+        let needs = (tries.max() ?? .zero) * 2
+        state.holder = Holder(
+          replica: replica, since: now, until: now + min(most, max(least, needs)))
         state.stale[replica] = nil
       } else {
-        state.stale[replica] = recent
+        state.stale[replica] = Array(recent)
       }
       zones[zone] = state
     }
   }
 
+  /// Of each replica so many stale answers are remembered.
+  private static let countedMax = 64
+
   /// A push was taken: whoever held the zone for it has no more need to.
-  func noteTaken(_ replica: UUID, in zone: Int64) {
+  package func noteTaken(_ replica: UUID, in zone: Int64, at now: ContinuousClock.Instant = .now) {
     zones.withLock { zones in
       zones[zone]?.stale[replica] = nil
-      if zones[zone]?.holder?.replica == replica { zones[zone]?.holder = nil }
+      if let holder = zones[zone]?.holder, holder.replica == replica {
+        zones[zone]?.end(holder, at: now)
+      }
     }
   }
 }

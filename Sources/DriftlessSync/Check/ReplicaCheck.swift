@@ -120,7 +120,9 @@ extension EngineTables {
       (SyncEngine.missingSetting, .integer(let number)):
       number == 1
     case (SyncEngine.nameSetting, .text(let text)): ReplicaName(text) != nil
-    case (MassDeleteBrake.meantSetting, .integer(let number)): number == 1
+    case (MassDeleteBrake.meantSetting, .integer(let number)),
+      (WaitingDeletes.setting, .integer(let number)):
+      number == 1
     case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0
     case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)),

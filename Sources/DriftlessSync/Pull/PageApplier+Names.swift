@@ -69,6 +69,26 @@ extension PageApplier {
     for delta in told {
       try transaction.dropDelta(of: key, property.name, transaction: delta.transaction)
     }
+    if offer == nil, property.policy == .counter, object.offer(of: property.slot) != nil {
+      try countWithOffer(told, property, of: key)
+    }
+  }
+
+  /// What was pending here beside an offered total is in that total once the zone tells it, and no count beside it any more.
+  private func countWithOffer(
+    _ told: [TransactionDelta], _ property: SyncSchema.Property, of key: ObjectKey
+  ) throws {
+    guard var value = try zone.object(key).values[property.name] else { return }
+    // Those are in the total since the log before: what the zone counted was noted without them.
+    let known = try unansweredSaves()
+    for delta in told where !known.contains(delta.name) {
+      guard let rest = CounterDelta.difference(value.counted, delta.value) else {
+        value.isCountedInPart = true
+        continue
+      }
+      value.counted = rest
+    }
+    try zone.set(value, of: key, property.name)
   }
 
   /// Whether a row tells of the save that set a property last here.

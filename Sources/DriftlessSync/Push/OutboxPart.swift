@@ -87,6 +87,13 @@ struct OutboxPart: Sendable {
     )
   }
 
+  /// Of the largest one.
+  static func bytesMax(on connection: SQLiteConnection) throws -> Int {
+    Int(
+      clamping: try connection.number(
+        "SELECT coalesce(max(length(frame)), 0) FROM ZDL_OUTBOX_PART"))
+  }
+
   static func removeAll(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_OUTBOX_PART")
   }

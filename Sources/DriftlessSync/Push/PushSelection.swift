@@ -18,10 +18,12 @@ struct PushSelection {
   /// All that it carries is offered to a zone that began anew.
   var isOffer: Bool { through < 0 }
 
-  /// - Parameter held: the objects in quarantine.
+  /// - Parameters:
+  ///   - held: the objects in quarantine, and others that wait whole.
+  ///   - waiting: properties that wait of others.
   init(
-    _ pending: PendingSet, held: Set<ObjectKey>, portion: Pusher.Portion,
-    _ transaction: ReadTransaction, schema: SyncSchema
+    _ pending: PendingSet, held: Set<ObjectKey>, waiting: [ObjectKey: PropertyMask] = [:],
+    portion: Pusher.Portion, _ transaction: ReadTransaction, schema: SyncSchema
   ) throws {
     var sendable = pending
     if !held.isEmpty {
@@ -29,6 +31,10 @@ struct PushSelection {
       omitted = try references.omitted()
       for key in omitted.objects { sendable.objects[key] = nil }
       for (key, mask) in references.waiting { sendable.update(key) { $0.clear(mask) } }
+    }
+    for (key, mask) in waiting {
+      omitted.properties[key, default: PropertyMask()].formUnion(mask)
+      sendable.update(key) { $0.clear(mask) }
     }
     try leaveOutLost(of: &sendable, transaction)
     try leaveOutUnmet(of: &sendable, transaction, schema)
