@@ -230,6 +230,38 @@ struct DeleteFates {
       case .nullify: continue
       }
     }
+    // Ends of one-to-one relationships that follow are references as well.
+    for slot in entity.echoes.indexes {
+      guard let relationship = entity.description.layout.slots[slot].relationship,
+        relationship.followsOneToOne, !relationship.isOptional,
+        let owner = try formerOwner(of: found.key, row[slot], relationship), kept[owner] == nil
+      else { continue }
+      try keep(Kept(key: owner, reason: .required(by: found.key), cause: found.cause))
+    }
+  }
+
+  /// The object that had another one for a partner, when one of the two sides deleted it.
+  private func formerOwner(
+    of key: ObjectKey, _ value: PropertyValue, _ relationship: RelationshipDescription
+  ) throws -> ObjectKey? {
+    if case .reference(let reference) = value { return try deleted(reference) }
+    guard let owning = relationship.inverseRelationship else { return nil }
+    // It let go of it before it was deleted itself.
+    return try applier.pending.objects.keys
+      .filter { applier.pending[$0]?.whole == .delete }
+      .sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
+      .first { owner in
+        guard let layout = applier.schema.entity(numbered: owner.entity)?.description.layout,
+          let slot = layout.index(named: owning.name),
+          layout.slots[slot].relationship?.inverseRelationship === relationship
+        else { return false }
+        let value = try BaseValues.value(
+          of: owner, owning.name, on: applier.transaction.connection)
+        guard case .reference(let partner)? = try value ?? values(of: owner)?[slot] else {
+          return false
+        }
+        return rooted(partner) == rooted(key)
+      }
   }
 
   /// The object that a reference names, when one of the two sides deleted it.

@@ -47,6 +47,7 @@ extension PageApplier {
     for key in fates.keptInOrder {
       guard let kept = fates.kept[key] else { continue }
       try keep(kept, fates.candidates[key]?.object ?? zone.object(key))
+      for taken in takenAlong.removeValue(forKey: key) ?? [] { try taken.bringBack(self) }
     }
     return try transaction.concreteKey(root: target) != nil
   }
@@ -116,6 +117,7 @@ extension PageApplier {
     let candidate = fates.candidates[taken.target]
     let isOurs = candidate?.side == .here
     let values = try currentValues(of: key)
+    if isOurs { takenAlong[taken.target, default: []].append(try TakenAlong(key, entity, self)) }
     try journal.addWhole(
       entity: entity, key: key, outcome: isOurs ? .local : .remote,
       localTime: try transaction.editTime(pending[key]?.lastTransaction ?? taken.cause),

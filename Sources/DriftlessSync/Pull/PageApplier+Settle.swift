@@ -25,6 +25,8 @@ extension PageApplier {
     if try TreeSettlement(self).run() { try uniqueness.run() }
     for key in standingDeletes { try zone.remove(key) }
     standingDeletes = []
+    takenAlong = [:]
+    partnerWords = [:]
     // With every place of every list decided.
     try placeConflicts.journal(by: self)
     placeConflicts = PlaceConflicts()

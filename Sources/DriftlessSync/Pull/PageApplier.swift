@@ -37,6 +37,10 @@ final class PageApplier {
   var laterElements: LaterElements?
   /// Deletes of here that stand against what the zone says of the objects, until all is settled.
   var standingDeletes: [ObjectKey] = []
+  /// What deletes of here took along of the zone's when they were settled, by the object that was deleted.
+  var takenAlong: [ObjectKey: [TakenAlong]] = [:]
+  /// What the zone said of pending owning ends of one-to-one relationships, where that stands.
+  var partnerWords: [ObjectKey: [Int: RemoteSide]] = [:]
   /// What was deleted here and may come.
   var remembered: RememberedDeletes
   var journal: JournalDraft
