@@ -71,6 +71,7 @@ struct RefusedValues {
         try transaction.forEachKey(of: entity.description) { keys.append($0) }
         try look(at: keys, entity)
       }
+      if isKnown { try showAnew(applier) }
       for entity in isKnown ? schema.entities : [] { try noteEmpty(entity, applier, side) }
     case .left(let keys):
       for key in keys {
@@ -81,6 +82,25 @@ struct RefusedValues {
     try transaction.setSetting(Self.setting, .integer(Int64(bitPattern: limits)))
     try transaction.setSetting(Self.leftSetting, encoded(left))
     return count
+  }
+
+  /// What stands in for a parked value is another one once a constraint comes or goes.
+  private func showAnew(_ applier: PageApplier) throws {
+    let transaction = applier.transaction
+    for parked in try ParkedValues.rows(on: transaction.connection) {
+      let key = parked.key
+      guard let property = schema.entity(numbered: key.entity)?.property(named: parked.property),
+        let standIn = property.standIn, standIn.refusal(of: parked.value) != nil,
+        applier.pending[key]?.transaction(of: property.slot) == nil,
+        applier.keptKeys.values[key]?[property.slot] == nil,
+        let row = try transaction.knownOwnRow(key), !row.lost.contains(property.slot),
+        row.values[property.slot] != standIn.shown
+      else { continue }
+      var values = row.values
+      values[property.slot] = standIn.shown
+      try transaction.update(
+        key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
+    }
   }
 
   /// Notes what rows lack that the model requires: a version of before left it empty, or the model requires it since.
@@ -152,7 +172,7 @@ struct RefusedValues {
     return isDone
   }
 
-  /// What the attributes hold: a change of it makes no other version of a model.
+  /// What the attributes hold, and whether what stands in for other values may be shown twice: a change of it makes no other version of a model.
   private static func digest(of schema: SyncSchema) -> UInt64 {
     var digest: UInt64 = 0xcbf2_9ce4_8422_2325
     func add(_ words: String) {
@@ -173,6 +193,7 @@ struct RefusedValues {
           attribute.minimum.map { "\($0)" } ?? "", attribute.maximum.map { "\($0)" } ?? "",
           attribute.regularExpression ?? "",
           attribute.validationPredicates.map { "\($0)" }.joined(separator: "\n"),
+          "\(property.isKeyed)",
         ]
         add(limits.joined(separator: "\t"))
       }
