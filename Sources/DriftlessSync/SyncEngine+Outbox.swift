@@ -195,6 +195,7 @@ extension SyncEngine {
       try RememberedDeletes.noteUnsent(
         pending, after: state.acknowledged, transaction, schema: schema)
       let hasDeletes = pending.objects.containsState { $0.whole == .delete }
+      try LackedValues.settle(pending, transaction)
       let kept = omitted.keys.union(pending.heldBack(by: through))
       pending.acknowledge(through: through, omitting: omitted)
       var parked = try ParkedValues(transaction.connection)
@@ -219,7 +220,10 @@ extension SyncEngine {
       }
       // The rows of deleted objects are kept until the zone knows of the delete.
       try Graves.drop(through: through, but: omitted.objects, on: transaction.connection)
-      if hasDeletes { try ParkedValues.strikeGone(pending, transaction) }
+      if hasDeletes {
+        try ParkedValues.strikeGone(pending, transaction)
+        try KeptKeys.dropGone(transaction)
+      }
       state.acknowledged = max(state.acknowledged, through)
       try dropDeltas(pending, sent: sent?.outbox, transaction)
       if sent != nil {

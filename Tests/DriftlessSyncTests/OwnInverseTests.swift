@@ -1,8 +1,9 @@
 import Driftless
-import DriftlessSync
 import DriftlessTesting
 import Foundation
 import Testing
+
+@testable import DriftlessSync
 
 /// A one-to-one relationship that is its own inverse: a pair is one fact, and nobody has two partners.
 struct OwnInverseTests {
@@ -97,6 +98,61 @@ struct OwnInverseTests {
     try SyncEngine.undo(conflict: entry.number, of: world[1].store, author: "person")
     try await world.settle()
     #expect(try pairs(world) == [people[1]: people[2], people[2]: people[1]])
+  }
+
+  /// Two people of whom one says, to the zone, that the other is the partner, and that one does not.
+  private func half(_ world: World) async throws -> (one: UUID, other: UUID) {
+    let people = try await people(2, world)
+    try world[0].write { transaction in
+      let keys = try people.map { try #require(try transaction.key(of: $0)) }
+      var row = try #require(try transaction.row(keys[0])).values
+      let layout = try #require(world[0].store.schema.entity(numbered: keys[0].entity)).layout
+      let slot = try #require(layout.index(named: "spouse"))
+      row[slot] = .reference(keys[1])
+      try transaction.update(keys[0], PropertyMask([slot]), values: row, expectedVersion: nil)
+    }
+    try await world.syncAll()
+    return (people[0], people[1])
+  }
+
+  @Test("Half a pair of an object that is deleted is let go of, by whoever deletes it")
+  func deletedHalf() async throws {
+    let world = try await World(3) { model() }
+    let (one, other) = try await half(world)
+    for replica in [world[1], world[2]] {
+      #expect(try replica.reference(one, "spouse") == nil)
+      #expect(try replica.reference(other, "spouse") == nil)
+    }
+    try world[1].delete(one)
+    for replica in [world[1], world[2], world[0], world[1]] {
+      try await replica.sync()
+      #expect(try SyncEngine.check(replica.store).findings == [], "\(replica.name)")
+    }
+    for replica in world.replicas {
+      #expect(
+        try replica.store.read { try $0.connection.number("SELECT count(*) FROM ZDL_KEPT") } == 0)
+    }
+    try await world.settle()
+  }
+
+  @Test("Half a pair makes no settling due, and is shown once the other says so")
+  func restingHalf() async throws {
+    let world = try await World(3) { model() }
+    let (one, other) = try await half(world)
+    for replica in [world[1], world[2]] {
+      #expect(
+        try replica.store.read { transaction in
+          try transaction.connection.number("SELECT count(*) FROM ZDL_KEPT") == 1
+            && !KeySettlement.isDue(PendingSet(), transaction)
+        }, "\(replica.name)")
+    }
+    try world[1].point(other, "spouse", one)
+    try await world.settle()
+    #expect(try pairs(world) == [one: other, other: one])
+    for replica in world.replicas {
+      #expect(
+        try replica.store.read { try $0.connection.number("SELECT count(*) FROM ZDL_KEPT") } == 0)
+    }
   }
 
   @Test("Generated pairings and deletes end with pairs that both say", arguments: 0..<24)

@@ -80,6 +80,41 @@ struct RequiredKeyTests {
     #expect(try world[0].status.parked == without.count)
   }
 
+  @Test("What is accepted is one property of one object, whatever else became empty with it")
+  func acceptedOne() async throws {
+    let world = try await World(3) { model() }
+    _ = try world[0].make("Person", ["email": .string("a")])
+    try await world[0].sync()
+    let employee = try world[1].make("Employee", ["email": .string("a")])
+    try await world[1].sync()
+    try await world[0].sync()
+    // As of a ring, whose last edit no entry of the log names.
+    func forgetPlaces() throws {
+      for replica in world.replicas {
+        _ = try replica.store.write(TransactionInfo(kind: .imported)) { transaction in
+          try transaction.connection.execute("UPDATE ZDL_LACKED SET sequence = 0")
+        }
+      }
+    }
+    try forgetPlaces()
+    #expect(try SyncEngine.acceptParked(of: world[0].store) == 1)
+    #expect(try world[0].status.parked == 0)
+    let guest = try world[2].make("Guest", ["email": .string("a")])
+    try await world.settle()
+    try forgetPlaces()
+    #expect(try world[0].status.parked == 1)
+    let parked = try SyncEngine.parked(of: world[0].store)
+    #expect(parked.filter(\.isAccepted).map(\.object) == [employee])
+    #expect(parked.filter { !$0.isAccepted }.map(\.object) == [guest])
+    #expect(try SyncEngine.check(world[0].store).findings == [])
+    // What it was accepted for is over once it has a value.
+    try world[0].set(employee, ["email": .string("b")])
+    try await world.settle()
+    #expect(try SyncEngine.acceptParked(of: world[0].store) == 1)
+    #expect(try SyncEngine.retryParked(of: world[0].store, sequence: 0) == 1)
+    #expect(try world[0].status.parked == 1)
+  }
+
   @Test("Who joins by a snapshot shows what one shows that read the log")
   func joined() async throws {
     var (world, _, without) = try await world()

@@ -20,6 +20,7 @@ package final class StoreSchema: Sendable {
   private let ownInversesByNumber: [Int32: PropertyMask]
   private let pairedEndsByNumber: [Int32: PropertyMask]
   private let requiredByNumber: [Int32: PropertyMask]
+  private let requiredFollowersByNumber: [Int32: PropertyMask]
   private let kinByRoot: [Int32: [Int32]]
 
   /// - Parameters:
@@ -87,7 +88,7 @@ package final class StoreSchema: Sendable {
       both.formUnion(own)
       return both
     }.filter { !$0.value.isEmpty }
-    requiredByNumber = programs.mapValues { program in
+    let required = programs.mapValues { program in
       let keys = PropertyMask(UniqueColumns.all(of: program).flatMap(\.slots))
       return PropertyMask(
         program.entity.layout.slots.filter { slot in
@@ -97,6 +98,14 @@ package final class StoreSchema: Sendable {
           case .attribute: return keys.contains(slot.index)
           case .toMany: return false
           }
+        }.map(\.index))
+    }.filter { !$0.value.isEmpty }
+    requiredByNumber = required
+    requiredFollowersByNumber = programs.mapValues { program in
+      PropertyMask(
+        program.entity.layout.slots.filter { slot in
+          slot.relationship?.followsOneToOne == true
+            && required[program.number]?.contains(slot.index) == true
         }.map(\.index))
     }.filter { !$0.value.isEmpty }
     keyMaskByNumber = programs.compactMapValues { program in
@@ -159,6 +168,14 @@ package final class StoreSchema: Sendable {
   package func requiredMask(numbered number: Int32) -> PropertyMask {
     requiredByNumber[number] ?? PropertyMask()
   }
+
+  /// Those of `requiredMask` that no row says for itself: ends of one-to-one relationships that follow others.
+  package func requiredFollowers(numbered number: Int32) -> PropertyMask {
+    requiredFollowersByNumber[number] ?? PropertyMask()
+  }
+
+  /// Whether any rows must have a partner at such an end.
+  package var hasRequiredFollowers: Bool { !requiredFollowersByNumber.isEmpty }
 
   /// Whether there are one-to-one relationships that are their own inverses.
   package var hasOwnInverses: Bool { !ownInversesByNumber.isEmpty }

@@ -45,7 +45,7 @@ struct KeySettlement {
   /// Whether there may be something to settle.
   static func isDue(_ pending: PendingSet, _ transaction: ReadTransaction) throws -> Bool {
     try OneToOneEnds.mayClash(pending, transaction.schema)
-      || KeptKeys.exist(on: transaction.connection)
+      || KeptKeys.mayClash(pending, transaction)
   }
 
   func run() throws {

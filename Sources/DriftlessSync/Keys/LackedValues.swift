@@ -29,25 +29,92 @@ final class LackedValues {
     var side: RemoteSide
   }
 
+  /// New rows of an entity, by their keys: which of them have no partner is known when all of them were followed.
+  private struct Newcomers {
+    var keys: ClosedRange<Int64>
+    var side: RemoteSide
+  }
+
   /// What was written without a value. Much of it is filled before the transaction ends.
   private var written: [ObjectKey: [Int: Lack]] = [:]
+  private var newcomers: [Int32: [Newcomers]] = [:]
+  /// What the table has, once something asks.
+  private var noted: [ObjectKey: Set<Int>]?
+  /// What of that is filled by now, or gone.
+  private var filled: [ObjectKey: Set<Int>] = [:]
 
   /// A row was written without a value that its model requires.
   func note(_ key: ObjectKey, _ slot: Int, had: PropertyValue, _ side: RemoteSide) {
+    filled[key]?.remove(slot)
     if had.isNull, written[key]?[slot] != nil { return }
     written[key, default: [:]][slot] = Lack(had: had, side: side)
   }
 
+  /// A row was written with a value that its model requires.
+  func noteFill(_ key: ObjectKey, _ slot: Int, _ transaction: ReadTransaction) throws {
+    if !written.isEmpty { written[key]?[slot] = nil }
+    if try noted(transaction)[key]?.contains(slot) == true {
+      filled[key, default: []].insert(slot)
+    }
+  }
+
+  /// A row goes.
+  func noteGone(_ key: ObjectKey, _ transaction: ReadTransaction) throws {
+    if !written.isEmpty { written[key] = nil }
+    if let slots = try noted(transaction)[key] { filled[key] = slots }
+  }
+
+  /// A row is new, and its entity requires partners at ends that follow others.
+  func noteNew(_ key: ObjectKey, _ side: RemoteSide) {
+    var ranges = newcomers[key.entity] ?? []
+    // Rows of before that lie between are looked at as well.
+    if let last = ranges.last?.keys, key.key >= last.lowerBound, key.key - last.upperBound < 1_000 {
+      ranges[ranges.count - 1].keys = last.lowerBound...max(last.upperBound, key.key)
+    } else {
+      ranges.append(Newcomers(keys: key.key...key.key, side: side))
+    }
+    newcomers[key.entity] = ranges
+  }
+
+  private func noted(_ transaction: ReadTransaction) throws -> [ObjectKey: Set<Int>] {
+    if let noted { return noted }
+    var noted: [ObjectKey: Set<Int>] = [:]
+    try Self.forEach(transaction) { noted[$0, default: []].insert($1) }
+    self.noted = noted
+    return noted
+  }
+
+  /// Looks which of the new rows have no partner.
+  private func lookAtNewcomers(_ transaction: ReadTransaction) throws {
+    for (number, ranges) in newcomers {
+      for slot in transaction.schema.requiredFollowers(numbered: number).indexes {
+        for range in ranges {
+          for key in try transaction.keys(of: number, without: slot, in: range.keys) {
+            note(key, slot, had: .null, range.side)
+          }
+        }
+      }
+    }
+    newcomers.removeAll()
+  }
+
   /// What is empty now, of what was written without a value, here or before.
   func empty(_ transaction: ReadTransaction) throws -> [(key: ObjectKey, slot: Int)] {
-    var found = written.mapValues { Set($0.keys) }
-    try Self.forEach(transaction) { found[$0, default: []].insert($1) }
+    try lookAtNewcomers(transaction)
+    let noted = try noted(transaction)
+    let found = noted.merging(written.mapValues { Set($0.keys) }) { $0.union($1) }
     var empty: [(key: ObjectKey, slot: Int)] = []
     for (key, slots) in found.sorted(by: {
       ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key)
     }) {
-      guard let row = try transaction.knownOwnRow(key)?.values else { continue }
-      for slot in slots.sorted() where row[slot].isNull { empty.append((key, slot)) }
+      let row = try transaction.knownOwnRow(key)?.values
+      for slot in slots.sorted() {
+        if row?[slot].isNull == true {
+          empty.append((key, slot))
+        } else if noted[key]?.contains(slot) == true {
+          filled[key, default: []].insert(slot)
+        }
+      }
     }
     return empty
   }
@@ -55,6 +122,8 @@ final class LackedValues {
   /// Notes what is empty in the end, and lets go of what is not.
   func save(_ transaction: WriteTransaction, at now: Date) throws {
     let connection = transaction.connection
+    try lookAtNewcomers(transaction)
+    var anew: [AcceptedParking.Value] = []
     for (key, lacks) in written {
       guard let row = try transaction.knownOwnRow(key)?.values,
         let layout = transaction.schema.entity(numbered: key.entity)?.layout
@@ -62,6 +131,11 @@ final class LackedValues {
       for (slot, lack) in lacks where row[slot].isNull {
         // What it had once says more than that it had nothing since.
         let verb = lack.had.isNull ? "INSERT OR IGNORE" : "INSERT OR REPLACE"
+        if !lack.had.isNull {
+          anew.append(
+            AcceptedParking.Value(
+              object: try transaction.identity(of: key), property: layout.slots[slot].name))
+        }
         try connection.perform(
           "\(verb) INTO ZDL_LACKED VALUES (?, ?, ?, ?, ?, ?, ?)",
           [
@@ -72,19 +146,53 @@ final class LackedValues {
       }
     }
     written.removeAll()
-    var filled: [(ObjectKey, Int)] = []
-    try Self.forEach(transaction) { key, slot in
-      if try transaction.knownOwnRow(key)?.values[slot].isNull != true {
-        filled.append((key, slot))
-      }
-    }
-    for (key, slot) in filled {
+    try AcceptedParking.forget(anew, transaction)
+    try Self.drop(
+      filled.flatMap { key, slots in slots.map { (key: key, slot: $0) } }, transaction)
+    filled.removeAll()
+    noted = nil
+  }
+
+  /// Lets go of what is not empty any more; it is accepted no longer.
+  private static func drop(
+    _ filled: [(key: ObjectKey, slot: Int)], _ transaction: WriteTransaction
+  ) throws {
+    var dropped: [AcceptedParking.Value] = []
+    for (key, slot) in filled where try transaction.knownOwnRow(key)?.values[slot].isNull != true {
       guard let name = transaction.schema.entity(numbered: key.entity)?.layout.slots[slot].name
       else { continue }
-      try connection.perform(
+      try transaction.connection.perform(
         "DELETE FROM ZDL_LACKED WHERE entity = ? AND key = ? AND property = ?",
         [.integer(Int64(key.entity)), .integer(key.key), .text(name)])
+      dropped.append(
+        AcceptedParking.Value(object: try transaction.identity(of: key), property: name))
     }
+    try AcceptedParking.forget(dropped, transaction)
+  }
+
+  /// The zone has what was edited here: lets go of what that filled, or deleted.
+  static func settle(_ pending: PendingSet, _ transaction: WriteTransaction) throws {
+    guard try EngineTables.has(table, on: transaction.connection) else { return }
+    var filled: [(key: ObjectKey, slot: Int)] = []
+    let mayFollow = OneToOneEnds.mayClash(pending, transaction.schema)
+    try forEach(transaction) { key, slot in
+      let object = pending[key]
+      let isFollower =
+        mayFollow && transaction.schema.requiredFollowers(numbered: key.entity).contains(slot)
+      guard object?.whole == .delete || object?.transaction(of: slot) != nil || isFollower else {
+        return
+      }
+      filled.append((key, slot))
+    }
+    try drop(filled, transaction)
+  }
+
+  /// The log above a place is another one.
+  static func redate(above sequence: UInt64, on connection: SQLiteConnection) throws {
+    guard try EngineTables.has(table, on: connection) else { return }
+    try connection.perform(
+      "UPDATE ZDL_LACKED SET sequence = ? WHERE sequence > ?",
+      [.unsigned(sequence), .unsigned(sequence)])
   }
 
   private static func forEach(

@@ -56,7 +56,7 @@ struct OwnInverses {
     of key: ObjectKey, _ relationship: RelationshipDescription
   ) throws -> [ObjectKey] {
     var found = try transaction.keys(referring: relationship, to: key)
-    for keeper in applier.keptKeys.keepers where !found.contains(keeper) {
+    for keeper in applier.keptKeys.halves(with: key) where !found.contains(keeper) {
       if try claimed(keeper, relationship) == key { found.append(keeper) }
     }
     return found

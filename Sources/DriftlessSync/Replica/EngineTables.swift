@@ -157,6 +157,9 @@ enum EngineTables {
     try SegmentPieces.dropAll(on: connection)
     try StagedEntries.removeAll(on: connection)
     try ValuePieces.dropAll(on: connection)
+    // What waits, and what is empty, is so whatever log said it.
+    try KeptKeys.redate(above: 0, on: connection)
+    try LackedValues.redate(above: 0, on: connection)
   }
 
   /// Forgets what is pending, and what is kept for it.
