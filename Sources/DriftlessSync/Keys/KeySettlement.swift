@@ -99,7 +99,9 @@ struct KeySettlement {
     }
     if !pairs.isEmpty { try unions.readTimes(of: pairs.map(\.stayed)) }
     for pair in try unions.inOrder(pairs, lost: \.lost) where try isOpen(pair.clash) {
-      try unions.unite(pair.lost, into: pair.stayed, side(of: pair.clash))
+      try unions.unite(
+        pair.lost, into: pair.stayed, side(of: pair.clash),
+        pair.clash.isPartner ? .partner : .key)
       settled.formUnion([pair.lost, pair.stayed])
     }
     guard settled.isEmpty else { return true }
@@ -132,21 +134,37 @@ struct KeySettlement {
     try [clash.waiting, clash.holder].first { try standing($0, clash.slots) == .made }
   }
 
-  /// The two of a clash that are one object: a new one here, and the zone's. Nil where they are none. Two that must have one
-  /// partner are one as two with one key are: neither can be without.
+  /// The two of a clash that are one object: a new one here, and the zone's. Nil where they are none. Two new ones that must
+  /// have one partner are one as two with one key are: neither can be without.
   private func union(of clash: Clash) throws -> (lost: ObjectKey, stayed: ObjectKey)? {
     guard clash.waiting.entity == clash.holder.entity,
       !clash.isPartner || !isOptional(clash.slots[0], clash.waiting)
     else { return nil }
     switch try (standing(clash.waiting, clash.slots), standing(clash.holder, clash.slots)) {
-    case (.zone, .made) where try isNew(clash.holder): return (clash.holder, clash.waiting)
-    case (.made, .zone) where try isNew(clash.waiting): return (clash.waiting, clash.holder)
+    case (.zone, .made) where try mayBeOne(clash.holder, clash.waiting, clash):
+      return (clash.holder, clash.waiting)
+    case (.made, .zone) where try mayBeOne(clash.waiting, clash.holder, clash):
+      return (clash.waiting, clash.holder)
     default: return nil
     }
   }
 
+  private func mayBeOne(_ lost: ObjectKey, _ stayed: ObjectKey, _ clash: Clash) throws -> Bool {
+    try clash.isPartner ? areBothNew(lost, stayed) : isNew(lost)
+  }
+
+  /// Whether an object was made here, and another one elsewhere, by people who did not know of the other's: they meant one.
+  /// Who moved to a partner was there before, and is somebody else.
+  func areBothNew(_ lost: ObjectKey, _ stayed: ObjectKey) throws -> Bool {
+    guard let object = applier.pending[lost], object.whole == .insert,
+      EditStamp.time(object.wholeTransaction) == nil, try isNew(lost)
+    else { return false }
+    // Keys ascend in a store: what came later has a greater one.
+    return stayed.key > lost.key
+  }
+
   /// Whether the zone does not have an object. One that it has stays one of its own: others refer to it.
-  func isNew(_ key: ObjectKey) throws -> Bool {
+  private func isNew(_ key: ObjectKey) throws -> Bool {
     if applier.pending[key]?.isDeadInZone == true { return true }
     return try applier.directory.number(root: applier.schema.root(of: key), key: key.key) == nil
   }

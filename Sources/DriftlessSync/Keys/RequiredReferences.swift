@@ -2,12 +2,18 @@ import Driftless
 import Foundation
 
 /// Keeps references filled that the model requires: what took from an object what it must have goes back to what the zone has,
-/// and a new object that is to have what another one has got is one with that.
+/// and a new object that is to have what another new one has got is one with that.
 ///
 /// Each step leaves fewer pending edits, deletes or new objects, so there is an end; what is empty then is so in the zone, and
 /// is named (`LackedValues`).
 struct RequiredReferences {
-  /// An object whose reference is the owning end of a one-to-one relationship.
+  /// The end that follows of a one-to-one relationship, of an object that must have a partner there.
+  private struct End: Hashable {
+    var key: ObjectKey
+    var slot: Int
+  }
+
+  /// An object whose reference is the owning end.
   private struct Owner {
     var key: ObjectKey
     var slot: Int
@@ -15,10 +21,19 @@ struct RequiredReferences {
     var edit: Int64
   }
 
+  /// Whom the zone has as owners of ends that are empty here, found when the first end asks: nothing of it changes by what is
+  /// filled with it.
+  private struct Round {
+    var edited: [End: Owner]?
+    var deleted: [End: ObjectKey]?
+    /// What was changed in this round: what becomes of that is for the next one.
+    var changed: Set<ObjectKey> = []
+  }
+
   private let applier: PageApplier
   private var transaction: WriteTransaction { applier.transaction }
   /// Who had objects for partners by pending edits, before anything was settled.
-  private let owners: [ObjectKey: Owner]
+  private let owners: [End: Owner]
 
   init(_ applier: PageApplier) throws {
     self.applier = applier
@@ -33,40 +48,55 @@ struct RequiredReferences {
   private static func owners(
     _ applier: PageApplier,
     _ value: (ObjectKey, Int, SyncSchema.Property) throws -> PropertyValue
-  ) throws -> [ObjectKey: Owner] {
-    let transaction = applier.transaction
-    var owners: [ObjectKey: Owner] = [:]
-    guard transaction.schema.hasOneToOne else { return owners }
-    for (key, object) in applier.pending.objects where object.whole != .delete {
-      guard let entity = applier.schema.entity(numbered: key.entity) else { continue }
-      for slot in transaction.schema.ownedEnds(numbered: key.entity).indexes {
+  ) throws -> [End: Owner] {
+    let schema = applier.transaction.schema
+    var owners: [End: Owner] = [:]
+    guard schema.hasRequiredFollowers else { return owners }
+    let owning = applier.pending.objects.keys
+      .filter { !schema.ownedEnds(numbered: $0.entity).isEmpty }
+      .sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
+    for key in owning {
+      guard let object = applier.pending[key], object.whole != .delete,
+        let entity = applier.schema.entity(numbered: key.entity)
+      else { continue }
+      for slot in schema.ownedEnds(numbered: key.entity).indexes {
         guard let edit = object.transaction(of: slot), let property = entity.property(at: slot),
-          property.relationship?.inverseRelationship?.isOptional == false,
-          case .reference(let target) = try value(key, slot, property),
-          let partner = try transaction.concreteKey(root: target)
+          let inverse = property.relationship?.inverseRelationship, !inverse.isOptional,
+          let end = try end(of: value(key, slot, property), inverse, applier)
         else { continue }
-        owners[partner] = Owner(key: key, slot: slot, edit: edit)
+        owners[end] = Owner(key: key, slot: slot, edit: edit)
       }
     }
     return owners
   }
 
+  private static func end(
+    of value: PropertyValue?, _ inverse: RelationshipDescription, _ applier: PageApplier
+  ) throws -> End? {
+    guard case .reference(let target)? = value,
+      let partner = try applier.transaction.concreteKey(root: target),
+      let slot = applier.transaction.schema.entity(numbered: partner.entity)?.layout
+        .index(named: inverse.name)
+    else { return nil }
+    return End(key: partner, slot: slot)
+  }
+
   /// - Returns: whether something was filled, or may be.
   func settle(_ settlement: KeySettlement) throws -> Bool {
-    let empty = try applier.lacks.empty(transaction)
-    guard !empty.isEmpty else { return false }
-    for (key, slot) in empty {
+    var round = Round()
+    for (key, slot) in try applier.lacks.empty(transaction) {
       guard let entity = applier.schema.entity(numbered: key.entity),
         entity.description.layout.slots[slot].relationship != nil,
-        applier.keptKeys.values[key]?[slot] == nil
+        applier.keptKeys.values[key]?[slot] == nil, !round.changed.contains(key),
+        // An earlier one may have brought back what it refers to.
+        try transaction.knownOwnRow(key)?.values[slot].isNull == true
       else { continue }
       let isFilled =
         try entity.property(at: slot).map { try fill(key, $0, settlement) }
-        ?? follow(key, slot, settlement)
-      // It may have been another one's as well.
-      if isFilled { return true }
+        ?? follow(End(key: key, slot: slot), settlement, &round)
+      if isFilled { round.changed.insert(key) }
     }
-    return false
+    return !round.changed.isEmpty
   }
 
   // MARK: Owning ends, and others that cross
@@ -98,70 +128,118 @@ struct RequiredReferences {
   // MARK: Ends that follow
 
   private func follow(
-    _ key: ObjectKey, _ slot: Int, _ settlement: KeySettlement
+    _ end: End, _ settlement: KeySettlement, _ round: inout Round
   ) throws -> Bool {
-    let zones = try Self.owners(applier) { key, _, property in
-      applier.pending[key]?.whole == PendingObject.Whole.none
-        ? try applier.zoneValue(of: key, property) : .null
-    }
-    let identity = try transaction.identity(of: key).uuidString.lowercased()
-    if let owner = zones[key] {
+    if let owner = try zoneOwner(of: end, &round),
+      applier.pending[owner.key]?.transaction(of: owner.slot) != nil,
+      try !refers(owner, to: end)
+    {
+      guard round.changed.insert(owner.key).inserted else { return true }
+      let identity = try transaction.identity(of: end.key).uuidString.lowercased()
       try settlement.takeBack(
-        owner.key, owner.slot, against: key,
+        owner.key, owner.slot, against: end.key,
         because: "object \(identity), which must have one, would be without")
       return true
     }
-    if try bringBackOwner(of: key, slot) { return true }
-    guard let owner = owners[key], let row = try transaction.knownOwnRow(owner.key)?.values,
-      owner.key != key
+    if let owner = try deletedOwner(of: end, &round),
+      try applier.isThere(owner, orBackFor: end.key)
+    {
+      return true
+    }
+    guard let owner = owners[end], owner.key != end.key, !round.changed.contains(owner.key),
+      let row = try transaction.knownOwnRow(owner.key)?.values
     else { return false }
     if case .reference(let taken) = row[owner.slot] {
-      guard let other = try transaction.concreteKey(root: taken), other != key,
-        other.entity == key.entity, try settlement.isNew(key)
+      guard let other = try transaction.concreteKey(root: taken), other != end.key,
+        other.entity == end.key.entity, !round.changed.contains(other),
+        try settlement.areBothNew(end.key, other)
       else { return false }
       var unions = Unions(applier)
       try unions.readTimes(of: [other])
-      try unions.unite(key, into: other, applier.keptKeys.side)
+      try unions.unite(end.key, into: other, applier.keptKeys.side, .partner)
+      round.changed.formUnion([owner.key, other])
       return true
     }
-    // Nobody has it: it stays as it was set here.
-    guard
-      let name = applier.schema.entity(numbered: owner.key.entity)?.property(at: owner.slot)?.name
-    else { return false }
-    let isPending = applier.pending[owner.key]?.transaction(of: owner.slot) != nil
-    if !isPending {
-      try BaseValues.replace(owner.key, name, with: .null, on: transaction.connection)
-      applier.setPending(owner.key) { $0.set(PropertyMask([owner.slot]), by: owner.edit) }
-    }
-    var values = row
-    values[owner.slot] = .reference(key)
-    try transaction.update(
-      owner.key, PropertyMask([owner.slot]), values: values, expectedVersion: nil)
-    applier.report.updated += 1
+    try stand(owner, end, row)
+    round.changed.insert(owner.key)
     return true
   }
 
-  /// Brings back who had an object for a partner in the zone, and was deleted here: whoever was to have it since does not.
-  private func bringBackOwner(of key: ObjectKey, _ slot: Int) throws -> Bool {
-    guard
-      let owning = transaction.schema.entity(numbered: key.entity)?.layout.slots[slot]
-        .relationship?.inverseRelationship
+  /// Whether it has the object again, which is to follow.
+  private func refers(_ owner: Owner, to end: End) throws -> Bool {
+    guard case .reference(let target)? = try transaction.knownOwnRow(owner.key)?.values[owner.slot]
     else { return false }
-    let deleted = applier.pending.objects.filter { $0.value.whole == .delete }.map(\.key)
-      .sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
-    for owner in deleted {
-      guard let entity = applier.schema.entity(numbered: owner.entity),
-        let place = entity.description.layout.index(named: owning.name),
-        entity.description.layout.slots[place].relationship?.inverseRelationship
-          === owning.inverseRelationship
-      else { continue }
-      let base = try BaseValues.value(of: owner, owning.name, on: transaction.connection)
-      let value = try base ?? transaction.grave(of: owner)?[place]
-      guard case .reference(let partner)? = value,
-        try transaction.concreteKey(root: partner) == key
-      else { continue }
-      return try applier.isThere(owner, orBackFor: key)
+    return try transaction.concreteKey(root: target) == end.key
+  }
+
+  /// CONFLICT: what was set here lost to a later word that gives the object no partner, and no other has it.
+  /// RESOLUTION: it stays as it was set here, and the journal has the other's word.
+  private func stand(_ owner: Owner, _ end: End, _ row: [PropertyValue]) throws {
+    guard let entity = applier.schema.entity(numbered: owner.key.entity),
+      let property = entity.property(at: owner.slot)
+    else { return }
+    if applier.pending[owner.key]?.transaction(of: owner.slot) == nil {
+      try BaseValues.replace(
+        owner.key, property.name, with: .null, on: transaction.connection)
+      applier.setPending(owner.key) { $0.set(PropertyMask([owner.slot]), by: owner.edit) }
     }
-    return false
+    var values = row
+    values[owner.slot] = .reference(end.key)
+    try transaction.update(
+      owner.key, PropertyMask([owner.slot]), values: values, expectedVersion: nil)
+    applier.report.updated += 1
+    let side = applier.partnerWords[owner.key]?[owner.slot] ?? applier.keptKeys.side
+    let conflict = PropertyConflict(
+      policy: property.policy, base: nil, local: .reference(end.key), remote: .null,
+      localTime: try transaction.editTime(owner.edit), remoteTime: side.time,
+      localReplica: applier.replica, remoteReplica: side.origin)
+    let identity = try transaction.identity(of: end.key).uuidString.lowercased()
+    try applier.journal.add(
+      conflict,
+      Verdict(
+        .local, rule: "what is required",
+        note: "Object \(identity), which must have one, would be without."),
+      entity: entity, property: property, key: owner.key, sequence: side.sequence)
+    applier.report.conflicts += 1
+  }
+
+  /// Who has an end's object for a partner in the zone, and another one by a pending edit.
+  private func zoneOwner(of end: End, _ round: inout Round) throws -> Owner? {
+    if let edited = round.edited { return edited[end] }
+    let edited = try Self.owners(applier) { key, _, property in
+      applier.pending[key]?.whole == PendingObject.Whole.none
+        ? try applier.zoneValue(of: key, property) : .null
+    }
+    round.edited = edited
+    return edited[end]
+  }
+
+  /// Who had an end's object for a partner in the zone, and was deleted here: whoever was to have it since does not.
+  private func deletedOwner(of end: End, _ round: inout Round) throws -> ObjectKey? {
+    if let deleted = round.deleted { return deleted[end] }
+    let schema = transaction.schema
+    var deleted: [End: ObjectKey] = [:]
+    let owners = applier.pending.objects.keys
+      .filter {
+        applier.pending[$0]?.whole == .delete && !schema.ownedEnds(numbered: $0.entity).isEmpty
+      }
+      .sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
+    for owner in owners {
+      guard let layout = schema.entity(numbered: owner.entity)?.layout else { continue }
+      for slot in schema.ownedEnds(numbered: owner.entity).indexes {
+        guard let inverse = layout.slots[slot].relationship?.inverseRelationship,
+          !inverse.isOptional
+        else { continue }
+        let base = try BaseValues.value(
+          of: owner, layout.slots[slot].name, on: transaction.connection)
+        let value = try base ?? transaction.grave(of: owner)?[slot]
+        guard let end = try Self.end(of: value, inverse, applier), deleted[end] == nil else {
+          continue
+        }
+        deleted[end] = owner
+      }
+    }
+    round.deleted = deleted
+    return deleted[end]
   }
 }
