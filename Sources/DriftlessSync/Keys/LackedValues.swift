@@ -66,14 +66,14 @@ final class LackedValues {
 
   /// A row is new, and its entity requires partners at ends that follow others.
   func noteNew(_ key: ObjectKey, _ side: RemoteSide) {
-    var ranges = newcomers[key.entity] ?? []
     // Rows of before that lie between are looked at as well.
-    if let last = ranges.last?.keys, key.key >= last.lowerBound, key.key - last.upperBound < 1_000 {
-      ranges[ranges.count - 1].keys = last.lowerBound...max(last.upperBound, key.key)
+    if let last = newcomers[key.entity]?.last?.keys, key.key >= last.lowerBound,
+      key.key - last.upperBound < 1_000, let count = newcomers[key.entity]?.count
+    {
+      newcomers[key.entity]?[count - 1].keys = last.lowerBound...max(last.upperBound, key.key)
     } else {
-      ranges.append(Newcomers(keys: key.key...key.key, side: side))
+      newcomers[key.entity, default: []].append(Newcomers(keys: key.key...key.key, side: side))
     }
-    newcomers[key.entity] = ranges
   }
 
   private func noted(_ transaction: ReadTransaction) throws -> [ObjectKey: Set<Int>] {
