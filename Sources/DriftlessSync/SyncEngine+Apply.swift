@@ -188,6 +188,7 @@ extension SyncEngine {
     let transaction = applier.transaction
     let connection = transaction.connection
     try Unions.confirm(applier.pending, on: connection)
+    try applier.lacks.save(transaction, at: applier.now)
     // History up to here is in the pending set; the import itself makes nothing pending.
     let through = applier.pending.through
     if applier.pending.isEmpty {

@@ -199,6 +199,7 @@ extension SyncEngine {
       try RememberedDeletes.noteUnsent(
         pending, after: state.acknowledged, transaction, schema: schema)
       let hasDeletes = pending.objects.containsState { $0.whole == .delete }
+      try LackedValues.settle(pending, transaction)
       let kept = omitted.keys.union(pending.heldBack(by: through))
       pending.acknowledge(through: through, omitting: omitted)
       var parked = try ParkedValues(transaction.connection)
@@ -218,11 +219,15 @@ extension SyncEngine {
             options: options, now: store.now)
           for key in revived { try applier.restoreReferences(to: key) }
           try OneToOneEnds(applier).follow()
+          try applier.lacks.save(transaction, at: applier.now)
         }
       }
       // The rows of deleted objects are kept until the zone knows of the delete.
       try Graves.drop(through: through, but: omitted.objects, on: transaction.connection)
-      if hasDeletes { try ParkedValues.strikeGone(pending, transaction) }
+      if hasDeletes {
+        try ParkedValues.strikeGone(pending, transaction)
+        try KeptKeys.dropGone(transaction)
+      }
       state.acknowledged = max(state.acknowledged, through)
       try dropDeltas(pending, sent: sent?.outbox, transaction)
       if sent != nil {

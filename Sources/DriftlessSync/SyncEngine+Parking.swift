@@ -38,7 +38,8 @@ extension SyncEngine {
         entity: schema.entity(numbered: row.key.entity)?.name, property: row.property,
         since: row.since, bytes: row.bytes)
     }
-    let keys = try KeptKeys.parked(transaction, schema)
+    let keys =
+      try KeptKeys.parked(transaction, schema) + LackedValues.parked(transaction, schema)
     let left = try NamesLeftOut.load(transaction).map { left in
       ParkedEntry(
         sequence: left.sequence, sender: nil, code: Parking.Code.unknownNames.rawValue,
@@ -69,10 +70,13 @@ extension SyncEngine {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     return try store.write(info) { transaction in
       let parked = try parked(transaction, SyncSchema(store.schema))
-      // A value that waits for its key is written unasked as soon as that is free.
+      // A value that waits for its key is written unasked as soon as that is free, and what is empty is set by a person.
       let count =
         try Parking.ask(sequence, on: transaction.connection)
-        + parked.count { $0.code == KeptKeys.code && (sequence ?? $0.sequence) == $0.sequence }
+        + parked.count {
+          [KeptKeys.code, LackedValues.code].contains($0.code)
+            && (sequence ?? $0.sequence) == $0.sequence
+        }
         + (NamesLeftOut.load(transaction).map { (sequence ?? $0.sequence) == $0.sequence ? 1 : 0 }
           ?? 0)
       if parked.contains(where: { $0.code == LargeCell.code }) {

@@ -13,7 +13,7 @@ struct ConstraintTests {
       try transaction.connection.rows(
         "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB 'ZDL_*'")
     }
-    #expect(tables.count == 32)
+    #expect(tables.count == 33)
     for table in tables {
       guard case .text(let name) = table[0], case .text(let statement) = table[1] else {
         Issue.record("a table without a statement")
@@ -39,6 +39,7 @@ struct ConstraintTests {
       "INSERT INTO ZDL_ZONE VALUES (1, 1, '', 'gone', x'00', 0, zeroblob(16), 0)",
       "INSERT INTO ZDL_OMITTED VALUES (1, 1, x'00')",
       "INSERT INTO ZDL_KEPT VALUES (1, 1, 'code', 'text', 0, zeroblob(16), 0)",
+      "INSERT INTO ZDL_LACKED VALUES (1, 1, 'code', 'text', zeroblob(16), 0, 0)",
     ])
   func rows(_ statement: String) async throws {
     let world = try await World(1)

@@ -1,8 +1,10 @@
 import Driftless
-import DriftlessSync
+import DriftlessProtocol
 import DriftlessTesting
 import Foundation
 import Testing
+
+@testable import DriftlessSync
 
 /// A value that waits for its key, since another object holds it, and an edit that is made over it meanwhile: the edit is the
 /// object's last word.
@@ -77,6 +79,41 @@ struct KeptKeyTests {
     try expect(one, .string("m"), world)
     try expect(other, .string("k"), world)
     for replica in world.replicas { #expect(try replica.status.parked == 0) }
+  }
+
+  @Test("What waits of a log that is gone is older than all that another one says")
+  func otherLog() async throws {
+    let (world, one, other) = try await world()
+    // The number of the entry that says it is beyond all of another log.
+    for number in 0..<6 {
+      try world[0].set(one, ["name": .string("\(number)")])
+      try await world[0].sync()
+    }
+    try world[0].set(other, ["code": .null])
+    try await world.syncAll()
+    try world[0].set(other, ["code": .string("k")])
+    try await world.syncAll()
+    let kept = world[1]
+    func ask(_ what: String) throws -> Int64 {
+      try kept.store.read { try $0.connection.number("SELECT \(what) FROM ZDL_KEPT") }
+    }
+    #expect(try ask("count(*)") == 1)
+    #expect(try ask("max(sequence)") > 6)
+    await kept.engine.close()
+    try SyncEngine.unenroll(store: kept.store)
+    #expect(try ask("max(sequence)") == 0)
+    // In another zone, which says nothing of it yet.
+    let zone = MemoryZone(clock: world.clock)
+    try SyncEngine.enroll(
+      store: kept.store, server: MemoryZone.url, zone: zone.name, info: try await zone.zoneInfo())
+    let engine = SyncEngine(store: kept.store, transport: zone)
+    _ = try await engine.sync()
+    try kept.set(other, ["code": .string("m")])
+    _ = try await engine.sync()
+    await engine.close()
+    #expect(try ask("count(*)") == 0)
+    #expect(try kept.value(other, "code") == .string("m"))
+    #expect(try SyncEngine.check(kept.store).findings == [])
   }
 
   @Test("An edit over a value that waits stands where the key is free before the edit is sent")

@@ -97,6 +97,51 @@ struct MigratedValueTests {
     #expect(try await now.engine.parkRefused() == 0)
   }
 
+  @Test(
+    "What stands in for a parked value follows a constraint that comes or goes with a new model")
+  func constraint() async throws {
+    let world = try await World(0)
+    func replica(
+      _ name: String, least: Int64?, isUnique: Bool = false, isLast: Bool = false,
+      file: URL? = nil
+    ) async throws -> TestReplica {
+      let model = model(least: least)
+      if isLast {
+        model.entitiesByName["Thing"]?.properties.append(AttributeDescription("note", .string))
+      }
+      if isUnique { model.entitiesByName["Thing"]?.uniquenessConstraints = [["size"]] }
+      return try await TestReplica(
+        name, zone: world.zone, clock: world.clock, model: model, file: file)
+    }
+    let wide = try await replica("wide", least: nil)
+    let low = try wide.insert("Thing", ["size": .integer(-5)])
+    try await wide.sync()
+    var narrow = try await replica("narrow", least: 0)
+    let file = narrow.store.url
+    var former: [TestReplica] = []
+    try await narrow.sync()
+    #expect(try narrow.value(low, "size") == .integer(7))
+    for (isUnique, shown) in [(true, PropertyValue.null), (false, .integer(7))] {
+      await narrow.engine.close()
+      narrow.store.close()
+      // Its file goes with it.
+      former.append(narrow)
+      narrow = try await replica(
+        "narrow", least: 0, isUnique: isUnique, isLast: !isUnique, file: file)
+      try await narrow.sync()
+      #expect(try narrow.value(low, "size") == shown)
+      // Who joins now shows the same.
+      let late = try await replica("late", least: 0, isUnique: isUnique, isLast: !isUnique)
+      try await late.sync()
+      #expect(try late.value(low, "size") == shown)
+      for replica in [narrow, late] {
+        #expect(try replica.status.pending.objects == 0)
+        #expect(try SyncEngine.parked(of: replica.store).map(\.object) == [low])
+        #expect(try SyncEngine.check(replica.store).findings == [])
+      }
+    }
+  }
+
   static let widenings: [(AttributeType, PropertyValue, AttributeType, PropertyValue)] = [
     (.integer64, .integer(70_001), .double, .double(70_001)),
     (.integer64, .integer(16_777_217), .float, .double(16_777_217)),

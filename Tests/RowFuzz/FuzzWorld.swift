@@ -195,6 +195,7 @@ final class FuzzWorld {
       guard case .integer(let key)? = keys.first?[0] else { return }
       for (sql, values) in [
         ("INSERT OR IGNORE INTO ZDL_KEPT VALUES (?, ?, 'extra', ?, 1, \(replica), 1)", data),
+        ("INSERT OR IGNORE INTO ZDL_LACKED VALUES (?, ?, 'title', ?, \(replica), 1, 1.0)", value),
         ("INSERT OR IGNORE INTO ZDL_ZONE VALUES (?, ?, 'title', 0, ?, 1, \(replica), 1)", value),
         ("INSERT OR IGNORE INTO ZDL_BASE VALUES (?, ?, 'held', ?)", value),
         (

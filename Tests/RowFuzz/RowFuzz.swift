@@ -99,7 +99,8 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
   private static let engineTables: Set<String> = [
     "ZDL_REPLICA", "ZDL_OUTBOX", "ZDL_OUTBOX_PART", "ZDL_STAGED", "ZDL_DANGLING", "ZDL_ZONE",
     "ZDL_PENDING", "ZDL_QUARANTINE",
-    "ZDL_OMITTED", "ZDL_IMPORT", "ZDL_ORIGIN", "ZDL_PARKED_VALUE", "ZDL_KEPT", "ZDL_ALIAS",
+    "ZDL_OMITTED", "ZDL_IMPORT", "ZDL_ORIGIN", "ZDL_PARKED_VALUE", "ZDL_KEPT", "ZDL_LACKED",
+    "ZDL_ALIAS",
     "ZDL_CHAIN", "ZDL_FRAME", "ZDL_PARKED", "ZDL_DELETED", "ZDL_STRUCK", "ZDL_SEGMENT", "ZDL_VALUE",
     "ZDL_BASE",
     "ZDL_DELTA", "ZDL_GRAVE", "ZDL_PARKED_FORMER",

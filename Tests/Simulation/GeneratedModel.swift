@@ -27,6 +27,10 @@ struct GeneratedModel {
     }
     if scenario.hasOneToOne { entities.append(badge(item, &generator)) }
     if scenario.hasTrees { entities.append(node(&generator)) }
+    if scenario.hasRequired { entities += required(item, &generator) }
+    if scenario.hasPairs {
+      item.properties += [RelationshipDescription("mate", to: "Item", inverse: "mate")]
+    }
     if scenario.hasNarrowModels { entities.append(part(version)) }
     if version > 0, scenario.hasModelVersions {
       let later = EntityDescription("Later")
@@ -225,6 +229,54 @@ struct GeneratedModel {
       RelationshipDescription("owner", to: "Item", inverse: "badge"),
     ]
     return badge
+  }
+
+  /// What must have a partner, as the end that says the fact and as the one that follows; what must have a key that objects of
+  /// three entities claim; and what must have a parent.
+  private func required(
+    _ item: EntityDescription, _ generator: inout SeededGenerator
+  ) -> [EntityDescription] {
+    func rule() -> DeleteRule {
+      let rules: [DeleteRule] = [.nullify, .cascade, .deny]
+      return rules[Int(generator.next() % 3)]
+    }
+    let cover = EntityDescription("Cover")
+    cover.properties = [
+      AttributeDescription("name", .string),
+      RelationshipDescription("over", to: "Item", inverse: "cover", isOptional: false),
+    ]
+    let seal = EntityDescription("Seal")
+    seal.properties = [
+      AttributeDescription("name", .string),
+      RelationshipDescription("bearer", to: "Item", inverse: "seal", isOptional: false),
+    ]
+    item.properties += [
+      RelationshipDescription("cover", to: "Cover", inverse: "over", deleteRule: rule()),
+      RelationshipDescription("seal", to: "Seal", inverse: "bearer", deleteRule: rule()),
+    ]
+    let card = EntityDescription("Card")
+    card.properties = [
+      AttributeDescription("code", .string, isOptional: false),
+      AttributeDescription("name", .string),
+    ]
+    card.uniquenessConstraints = [["code"]]
+    let gold = EntityDescription("Gold")
+    gold.superentityName = "Card"
+    let silver = EntityDescription("Silver")
+    silver.superentityName = "Card"
+    let area = EntityDescription("Area")
+    area.properties = [
+      AttributeDescription("name", .string),
+      RelationshipDescription(
+        "plots", to: "Plot", inverse: "parent", toMany: true,
+        deleteRule: generator.chance(50) ? .cascade : .deny),
+    ]
+    let plot = EntityDescription("Plot")
+    plot.superentityName = "Area"
+    let parent = RelationshipDescription("parent", to: "Area", inverse: "plots", isOptional: false)
+    parent.userInfo = ["driftless.tree": "1"]
+    plot.properties = [parent]
+    return [cover, seal, card, gold, silver, area, plot]
   }
 
   private func node(_ generator: inout SeededGenerator) -> EntityDescription {

@@ -38,6 +38,14 @@ struct StateLaws {
         }
       }
     }
+    for (entity, property) in traits.pairs {
+      for (id, thing) in image.things where traits.kin[thing.entity]?.contains(entity) == true {
+        guard let mate = Image.identities(in: thing.values[property] ?? "").first,
+          Image.identities(in: image.value(mate, property)).first != id
+        else { continue }
+        fail("pairs", "\(names(id)) has \(names(mate)) as its \(property), which has another")
+      }
+    }
     for (entity, property) in traits.trees {
       for (id, thing) in image.things where traits.kin[thing.entity]?.contains(entity) == true {
         var seen: Set<UUID> = [id]

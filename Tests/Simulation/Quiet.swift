@@ -179,9 +179,26 @@ extension Simulation {
     for finding in try SyncEngine.check(host.store).findings {
       fail("store check", "\(host.name): \(finding.message)")
     }
+    let parked = try SyncEngine.parked(of: host.store)
+    let named = Set(
+      parked.compactMap { entry in
+        entry.object.map { Ledger.Place(object: $0, property: entry.property ?? "") }
+      })
+    let waiting = parked.count { !$0.isAccepted }
+    if try host.status.parked < waiting {
+      fail("status", "\(host.name) waits for nobody, with \(waiting) set aside")
+    }
     let context = ManagedObjectContext(host.coordinator)
     for id in host.image.things.keys.sorted(by: { name($0) < name($1) }) {
       guard let object = try context.object(withIdentity: id) else { continue }
+      let empty = try (traits[host.version].required[object.entity.name] ?? [])
+        .filter { try object.value(forKey: $0) == nil }
+      for property in empty.sorted()
+      where !named.contains(Ledger.Place(object: id, property: property)) {
+        fail("required", "\(host.name)'s \(name(id)).\(property) is empty, and nothing says so")
+      }
+      // What is named need not be what its model takes.
+      guard empty.isEmpty else { continue }
       do {
         for property in object.entity.relationshipsByName.keys {
           _ = try object.value(forKey: property)

@@ -57,6 +57,7 @@ struct Saves {
     for name in (traits.kinds[entity] ?? [:]).keys.sorted() {
       guard case .attribute(let policy)? = traits.kind(entity, name),
         name == "title" || name == "name" || policy == .counter || generator.chance(30)
+          || scenario.hasRequired && traits.required[entity]?.contains(name) == true
       else { continue }
       let value = self.value(entity, name, policy, now: Image.null)
       try object.setValue(value, forKey: name)
@@ -64,8 +65,7 @@ struct Saves {
     }
     for (name, relationship) in object.entity.relationshipsByName
     where !relationship.isOptional && !relationship.isToMany {
-      try object.setValue(
-        try any(relationship.destinationEntity?.name ?? "", context), forKey: name)
+      try object.setValue(try any(relationship, but: object, context), forKey: name)
     }
     told.append(
       "inserts \(entity)\(identity.map { " \($0)" } ?? ""): \(said.joined(separator: ", "))")
@@ -115,11 +115,25 @@ struct Saves {
         let isTree = relationship.userInfo["driftless.tree"] != nil
         let other = try target.flatMap { try context.object(withIdentity: $0) }
         if isTree, let other, try closesRing(object, other, relationship.name) { continue }
+        try exchange(object, relationship, other)
         try object.setValue(other, forKey: relationship.name)
         told.append("sets \(names(id)).\(relationship.name) \(target.map(names) ?? "nil")")
       }
       return
     }
+  }
+
+  /// Who loses a partner that it must have gets that of the one who takes it.
+  private func exchange(
+    _ object: ManagedObject, _ relationship: RelationshipDescription, _ other: ManagedObject?
+  ) throws {
+    guard scenario.hasRequired, let other, let inverse = relationship.inverseRelationship,
+      inverse !== relationship, !inverse.isToMany,
+      let loser = try other.value(forKey: inverse.name) as? ManagedObject, loser !== object,
+      let former = try object.value(forKey: relationship.name) as? ManagedObject
+    else { return }
+    try object.setValue(nil, forKey: relationship.name)
+    try loser.setValue(former, forKey: relationship.name)
   }
 
   private mutating func relateMany(
@@ -178,10 +192,17 @@ struct Saves {
     all.isEmpty ? nil : all[Int(generator.next() % UInt64(all.count))]
   }
 
+  /// Something for an object to refer to; mostly a partner that has none.
   private mutating func any(
-    _ entity: String, _ context: ManagedObjectContext
+    _ relationship: RelationshipDescription, but object: ManagedObject,
+    _ context: ManagedObjectContext
   ) throws -> ManagedObject {
-    let all = try context.fetch(FetchRequest<ManagedObject>(entityName: entity))
+    let entity = relationship.destinationEntity?.name ?? ""
+    var all = try context.fetch(FetchRequest<ManagedObject>(entityName: entity))
+      .filter { $0 !== object }
+    if let inverse = relationship.inverseRelationship, !inverse.isToMany, generator.chance(80) {
+      all = try all.filter { try $0.value(forKey: inverse.name) == nil }
+    }
     return try pick(all) ?? context.insert(entityNamed: entity)
   }
 

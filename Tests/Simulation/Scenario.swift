@@ -27,6 +27,10 @@ struct Scenario: Hashable, Sendable {
   /// Programs get later versions of the model at any moment, which have other defaults, lack an attribute or have it again;
   /// where all is well, all get the newest that there is.
   var hasMigrations = false
+  /// Partners, parents and keys that objects must have; keys of which objects of several entities claim.
+  var hasRequired = false
+  /// A one-to-one relationship that is its own inverse.
+  var hasPairs = false
   /// A many-to-many relationship that is its own inverse.
   var hasOwnInverse = false
   /// Hosts of the first version have numbers of 16 bits where others have such of 64.

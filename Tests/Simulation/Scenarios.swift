@@ -11,99 +11,12 @@ extension Scenario: CustomTestStringConvertible {
     return (standing + combined).filter { wanted == "all" || $0.name == wanted }
   }
 
-  private static func make(_ name: String, _ change: (inout Scenario) -> Void) -> Scenario {
+  static func make(_ name: String, _ change: (inout Scenario) -> Void) -> Scenario {
     var scenario = Scenario()
     scenario.name = name
     change(&scenario)
     return scenario
   }
-
-  /// Several kinds of bad luck at once.
-  static let combined: [Scenario] = [
-    make("both restored") {
-      $0.server = .sqlite
-      $0.hasStoreRestores = true
-      $0.hasServerRestores = true
-    },
-    make("clones of restored servers") {
-      $0.server = .sqlite
-      $0.hasClones = true
-      $0.hasServerRestores = true
-    },
-    make("joining clones of restored servers") {
-      $0.server = .sqlite
-      $0.hasJoins = true
-      $0.hasClones = true
-      $0.hasServerRestores = true
-    },
-    make("large values, whatever happens") {
-      $0.server = .sqlite
-      $0.hasLargeValues = true
-      $0.hasRepeatedValues = true
-      $0.hasJoins = true
-      $0.hasPurges = true
-      $0.hasClones = true
-      $0.hasServerRestores = true
-      $0.hasStoreRestores = true
-      $0.hasZoneRenewals = true
-    },
-    make("clones in renewed zones") {
-      $0.server = .sqlite
-      $0.hasClones = true
-      $0.hasZoneRenewals = true
-    },
-    make("clocks and restored servers") {
-      $0.server = .sqlite
-      $0.clockSteps = 1_600_000_000_000
-      $0.hasServerRestores = true
-    },
-    make("model versions in renewed zones") {
-      $0.server = .sqlite
-      $0.hasModelVersions = true
-      $0.hasZoneRenewals = true
-    },
-    make("given identities in renewed zones") {
-      $0.server = .sqlite
-      $0.hasGivenIdentities = true
-      $0.hasZoneRenewals = true
-    },
-    make("migrations") { $0.hasMigrations = true },
-    make("migrations of restored stores") {
-      $0.hasMigrations = true
-      $0.hasClones = true
-      $0.hasStoreRestores = true
-    },
-    make("migrations and restored servers") {
-      $0.hasMigrations = true
-      $0.hasJoins = true
-      $0.hasServerRestores = true
-    },
-    make("accepted entries") {
-      $0.hasDamagedEntries = true
-      $0.hasAccepts = true
-      $0.hasServerRestores = true
-    },
-    make("servers put back between requests") {
-      $0.hasTakenKeys = true
-      $0.objectsMax = 12
-      $0.hasUniqueKeys = true
-      $0.hasOneToOne = true
-      $0.hasTrees = true
-      $0.hasServerRestores = true
-      $0.hasServerInterludes = true
-      $0.keepsFewEntries = true
-      $0.interludes = 25
-    },
-    make("left zone with keys and rules") {
-      $0.hasLeaves = true
-      $0.hasUniqueKeys = true
-      $0.hasOneToOne = true
-      $0.hasDeleteRules = true
-      $0.hasTrees = true
-      $0.hasOrderedManyToMany = true
-      $0.hasGivenIdentities = true
-    },
-  ]
 
   /// What holds, and runs in the gate.
   static let standing: [Scenario] = [
@@ -371,6 +284,35 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasModelVersions = true
       $0.hasRenames = true
       $0.renamesTwice = true
+    },
+    make("required") {
+      $0.hasRequired = true
+      $0.hasDeleteRules = true
+      $0.objectsMax = 16
+    },
+    make("required and joining") {
+      $0.server = .sqlite
+      $0.hasRequired = true
+      $0.hasDeleteRules = true
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.objectsMax = 16
+    },
+    make("pairs") {
+      $0.hasPairs = true
+      $0.objectsMax = 10
+    },
+    make("pairs and joining") {
+      $0.server = .sqlite
+      $0.hasPairs = true
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.objectsMax = 10
+    },
+    make("pairs and restored servers") {
+      $0.hasPairs = true
+      $0.hasServerRestores = true
+      $0.objectsMax = 10
     },
     make("lost and found keys") { $0.hasLostKeys = true },
     make("clones and restored stores in renewed zones") {

@@ -21,6 +21,12 @@ struct Traits {
   private(set) var keys: [(entity: String, properties: [String])] = []
   private(set) var oneToOne: [(entity: String, property: String)] = []
   private(set) var trees: [(entity: String, property: String)] = []
+  /// To-one relationships that are their own inverses.
+  private(set) var pairs: [(entity: String, property: String)] = []
+  /// What objects must have, by entity.
+  private(set) var required: [String: Set<String>] = [:]
+  /// Entities whose objects must have partners: two that have one become one, as two with one key do.
+  private var joined: Set<String> = []
   private(set) var entities: [String] = []
   /// The text of the value that a new object begins with, by entity and property.
   private var beginnings: [String: [String: String]] = [:]
@@ -47,6 +53,10 @@ struct Traits {
         }
       }
       self.kinds[entity.name] = kinds
+      required[entity.name] = Set(
+        entity.propertiesByName.values.filter {
+          !$0.isOptional && !$0.isTransient && ($0 as? RelationshipDescription)?.isToMany != true
+        }.map(\.name))
       if entity.deletePolicy == .editWins { editWins.insert(entity.name) }
       var kin: Set<String> = []
       var above: EntityDescription? = entity
@@ -62,6 +72,8 @@ struct Traits {
           trees.append((entity.name, relationship.name))
         }
         if let inverse = relationship.inverseRelationship, !inverse.isToMany {
+          if inverse === relationship { pairs.append((entity.name, relationship.name)) }
+          if !relationship.isOptional { joined.insert(entity.name) }
           oneToOne.append((entity.name, relationship.name))
         }
       }
@@ -96,7 +108,7 @@ struct Traits {
 
   func isKeyed(_ entity: String) -> Bool {
     let kin = kin[entity] ?? []
-    return keys.contains { kin.contains($0.entity) }
+    return keys.contains { kin.contains($0.entity) } || !joined.isDisjoint(with: kin)
   }
 
   func isKey(_ entity: String, _ property: String) -> Bool {

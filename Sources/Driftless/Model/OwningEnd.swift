@@ -11,6 +11,9 @@ extension RelationshipDescription {
     return other < mine
   }
 
+  /// Whether it is to-one and its own inverse: of a pair each refers to the other, and says so for itself.
+  package var isOwnOneToOne: Bool { !isToMany && inverseRelationship === self }
+
   /// Whether both ends are to-one. A relationship that is its own inverse has no two ends.
   private var isOneToOne: Bool {
     guard !isToMany, let inverse = inverseRelationship, inverse !== self else { return false }

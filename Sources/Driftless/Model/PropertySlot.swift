@@ -48,7 +48,9 @@ package struct PropertySlot: Sendable {
   }
 
   /// Whether the value before the first local change is kept, so that a merge can go back to it.
-  package var needsBase: Bool { policy.needsBase || isTree }
+  package var needsBase: Bool {
+    policy.needsBase || isTree || relationship?.isOwnOneToOne == true
+  }
 
   package var relationship: RelationshipDescription? {
     switch kind {

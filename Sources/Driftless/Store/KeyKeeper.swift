@@ -7,6 +7,8 @@ import DriftlessSQLite
 package protocol KeyKeeper: AnyObject {
   /// Whether nothing is kept: then it need not hear of what is written.
   var isEmpty: Bool { get }
+  /// Whether any of what is kept waits for a unique key: then rows are written one by one.
+  var waitsForKeys: Bool { get }
   /// The row is about to get other values of these properties, or of all of them (nil): what is kept of them counts no
   /// more.
   func forget(_ key: ObjectKey, _ mask: PropertyMask?) throws
@@ -14,6 +16,14 @@ package protocol KeyKeeper: AnyObject {
   func keep(_ key: ObjectKey, _ slot: Int, _ value: PropertyValue) throws
   /// One-to-one relationships that the object owns were written, or went with it: the other ends have to follow.
   func noteOwner(_ key: ObjectKey)
+  /// The row was written without a value that its model requires.
+  func noteLack(_ key: ObjectKey, _ slot: Int, had: PropertyValue)
+  /// The row was written with a value that its model requires.
+  func noteFill(_ key: ObjectKey, _ slot: Int) throws
+  /// The row is about to go.
+  func noteGone(_ key: ObjectKey) throws
+  /// The row is new, and has partners that its model requires once those say so.
+  func noteNew(_ key: ObjectKey)
 }
 
 /// An object that holds a unique key which another one is to have.
@@ -62,18 +72,75 @@ extension WriteTransaction {
   ) throws {
     guard let keyKeeper else { return try write(values) }
     if !keyKeeper.isEmpty { try keyKeeper.forget(key, mask) }
+    let required = required(numbered: key.entity, mask)
+    let empty = required.filter { $0 < values.count && values[$0].isNull }
+    let former = mask == nil || empty.isEmpty ? nil : try knownOwnRow(key)?.values
+    var refused: [Int] = []
     do {
       try write(values)
     } catch let error as SQLiteError where error.isUniqueness {
-      try takeOut(key, mask, values.array, keyKeeper).withRow(write)
+      let rest = try takeOut(key, mask, values.array, keyKeeper)
+      try rest.withRow(write)
+      refused = required.filter { !empty.contains($0) && rest[$0].isNull }
+    }
+    for slot in required {
+      if empty.contains(slot) {
+        keyKeeper.noteLack(key, slot, had: former?[slot] ?? .null)
+      } else if refused.contains(slot) {
+        keyKeeper.noteLack(key, slot, had: values[slot])
+      } else {
+        try keyKeeper.noteFill(key, slot)
+      }
+    }
+    if mask == nil, !schema.requiredFollowers(numbered: key.entity).isEmpty {
+      keyKeeper.noteNew(key)
     }
     noteOwner(key, mask)
+  }
+
+  /// What of the properties, or of all of a new row, the model requires. The ends of a new row that follow others are looked at
+  /// once those were followed.
+  private func required(numbered number: Int32, _ mask: PropertyMask?) -> [Int] {
+    var required = schema.requiredMask(numbered: number)
+    guard !required.isEmpty else { return [] }
+    if let mask {
+      required.formIntersection(mask)
+      return required.indexes
+    }
+    let followers = schema.requiredFollowers(numbered: number)
+    return required.indexes.filter { !followers.contains($0) }
+  }
+
+  /// Tells the keeper of new rows that were written at once.
+  func noteInserts(_ rows: NewRows, _ number: Int32) {
+    guard let keyKeeper else { return }
+    if !schema.pairedEnds(numbered: number).isEmpty {
+      for key in rows.keys { keyKeeper.noteOwner(ObjectKey(entity: number, key: key)) }
+    }
+    if !schema.requiredFollowers(numbered: number).isEmpty {
+      for key in rows.keys { keyKeeper.noteNew(ObjectKey(entity: number, key: key)) }
+    }
+    let required = required(numbered: number, nil)
+    guard !required.isEmpty else { return }
+    for row in 0..<rows.count {
+      for slot in required where rows.value(row, slot).isNull {
+        keyKeeper.noteLack(ObjectKey(entity: number, key: rows.keys[row]), slot, had: .null)
+      }
+    }
+  }
+
+  /// Tells the keeper of a row that is about to go.
+  func noteGone(_ key: ObjectKey) throws {
+    guard let keyKeeper else { return }
+    if !keyKeeper.isEmpty { try keyKeeper.forget(key, nil) }
+    try keyKeeper.noteGone(key)
+    noteOwner(key, nil)
   }
 
   /// Tells the keeper when the properties, or all, are owning ends of one-to-one relationships.
   func noteOwner(_ key: ObjectKey, _ mask: PropertyMask?) {
     guard let keyKeeper else { return }
-    var owned = schema.ownedEnds(numbered: key.entity)
+    var owned = schema.pairedEnds(numbered: key.entity)
     if let mask { owned.formIntersection(mask) }
     if !owned.isEmpty { keyKeeper.noteOwner(key) }
   }

@@ -199,6 +199,29 @@ package class ReadTransaction {
       """, target.key)
   }
 
+  /// The objects of one entity, with keys of a range, whose property, a to-one relationship, refers to nothing.
+  package func keys(
+    of number: Int32, without slot: Int, in range: ClosedRange<Int64>
+  ) throws -> [ObjectKey] {
+    guard let entity = schema.entity(numbered: number) else { return [] }
+    let table = schema.table(for: entity)
+    guard let binding = table.slotBindings(for: entity).first(where: { $0.slot == slot }) else {
+      return []
+    }
+    let statement = try connection.prepare(
+      """
+      SELECT Z_PK FROM "\(table.name)" WHERE Z_PK BETWEEN ? AND ? AND Z_ENT = ?
+      AND +"\(table.columns[binding.column].name)" IS NULL ORDER BY Z_PK
+      """)
+    defer { statement.reset() }
+    statement.bind(range.lowerBound, at: 1)
+    statement.bind(range.upperBound, at: 2)
+    statement.bind(Int64(number), at: 3)
+    var keys: [ObjectKey] = []
+    while try statement.step() { keys.append(ObjectKey(entity: number, key: statement.int64(0))) }
+    return keys
+  }
+
   /// The objects whose many-to-many relationship holds `target`.
   package func sources(
     holding target: ObjectKey, in relationship: RelationshipDescription

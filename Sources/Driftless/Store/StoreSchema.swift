@@ -17,6 +17,10 @@ package final class StoreSchema: Sendable {
   private let uniqueColumnsByNumber: [Int32: [UniqueColumns]]
   private let keyMaskByNumber: [Int32: PropertyMask]
   private let ownedEndsByNumber: [Int32: PropertyMask]
+  private let ownInversesByNumber: [Int32: PropertyMask]
+  private let pairedEndsByNumber: [Int32: PropertyMask]
+  private let requiredByNumber: [Int32: PropertyMask]
+  private let requiredFollowersByNumber: [Int32: PropertyMask]
   private let kinByRoot: [Int32: [Int32]]
 
   /// - Parameters:
@@ -74,6 +78,36 @@ package final class StoreSchema: Sendable {
       grouping: members.filter { !$0.isAbstract }.compactMap { numbers[$0.name] }.sorted()
     ) { entities[$0].flatMap { numbers[$0.rootEntity.name] } ?? $0 }
     ownedEndsByNumber = ownedEnds.filter { !$0.value.isEmpty }
+    let ownInverses = programs.mapValues { program in
+      PropertyMask(
+        program.entity.layout.slots.filter { $0.relationship?.isOwnOneToOne == true }.map(\.index))
+    }.filter { !$0.value.isEmpty }
+    ownInversesByNumber = ownInverses
+    pairedEndsByNumber = ownedEnds.merging(ownInverses) { owned, own in
+      var both = owned
+      both.formUnion(own)
+      return both
+    }.filter { !$0.value.isEmpty }
+    let required = programs.mapValues { program in
+      let keys = PropertyMask(UniqueColumns.all(of: program).flatMap(\.slots))
+      return PropertyMask(
+        program.entity.layout.slots.filter { slot in
+          guard !slot.isOptional, !slot.isTransient else { return false }
+          switch slot.kind {
+          case .toOne: return true
+          case .attribute: return keys.contains(slot.index)
+          case .toMany: return false
+          }
+        }.map(\.index))
+    }.filter { !$0.value.isEmpty }
+    requiredByNumber = required
+    requiredFollowersByNumber = programs.mapValues { program in
+      PropertyMask(
+        program.entity.layout.slots.filter { slot in
+          slot.relationship?.followsOneToOne == true
+            && required[program.number]?.contains(slot.index) == true
+        }.map(\.index))
+    }.filter { !$0.value.isEmpty }
     keyMaskByNumber = programs.compactMapValues { program in
       var mask = PropertyMask(UniqueColumns.all(of: program).flatMap(\.slots))
       mask.formUnion(ownedEnds[program.number] ?? PropertyMask())
@@ -120,7 +154,33 @@ package final class StoreSchema: Sendable {
     ownedEndsByNumber[number] ?? PropertyMask()
   }
 
-  /// Whether there are one-to-one relationships.
+  /// The one-to-one relationships of an entity that are their own inverses.
+  package func ownInverses(numbered number: Int32) -> PropertyMask {
+    ownInversesByNumber[number] ?? PropertyMask()
+  }
+
+  /// Both: what other ends follow, or have to agree with.
+  func pairedEnds(numbered number: Int32) -> PropertyMask {
+    pairedEndsByNumber[number] ?? PropertyMask()
+  }
+
+  /// What an entity's rows must have, and a merge may take from them: references, and values of unique keys.
+  package func requiredMask(numbered number: Int32) -> PropertyMask {
+    requiredByNumber[number] ?? PropertyMask()
+  }
+
+  /// Those of `requiredMask` that no row says for itself: ends of one-to-one relationships that follow others.
+  package func requiredFollowers(numbered number: Int32) -> PropertyMask {
+    requiredFollowersByNumber[number] ?? PropertyMask()
+  }
+
+  /// Whether any rows must have a partner at such an end.
+  package var hasRequiredFollowers: Bool { !requiredFollowersByNumber.isEmpty }
+
+  /// Whether there are one-to-one relationships that are their own inverses.
+  package var hasOwnInverses: Bool { !ownInversesByNumber.isEmpty }
+
+  /// Whether there are one-to-one relationships with two ends.
   package var hasOneToOne: Bool { !ownedEndsByNumber.isEmpty }
 
   var hasUniqueColumns: Bool { !uniqueColumnsByNumber.isEmpty }

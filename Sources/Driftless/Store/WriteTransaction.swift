@@ -101,7 +101,9 @@ package final class WriteTransaction: ReadTransaction {
     let program = try program(schema.entityNumber(of: entity))
     try Self.check(rows.slotCount, atLeast: program.slotCount, program)
     // What is kept of a key is of no row that the others could be written with at once.
-    guard rows.count > 1, keyKeeper?.isEmpty ?? true else { return try insertFew(entity, rows) }
+    guard rows.count > 1, keyKeeper?.waitsForKeys != true else {
+      return try insertFew(entity, rows)
+    }
     do {
       try whole {
         try rows.withRowsInMemory(program) { memory in
@@ -111,9 +113,7 @@ package final class WriteTransaction: ReadTransaction {
     } catch let error as SQLiteError where error.isUniqueness && keyKeeper != nil {
       return try insertFew(entity, rows)
     }
-    if keyKeeper != nil, !schema.ownedEnds(numbered: program.number).isEmpty {
-      for key in rows.keys { noteOwner(ObjectKey(entity: program.number, key: key), nil) }
-    }
+    noteInserts(rows, program.number)
     try whole { try recorder.recordInserts(rows.keys, program) }
   }
 
@@ -199,8 +199,7 @@ package final class WriteTransaction: ReadTransaction {
     } else if keyKeeper != nil || schema.isOfSeveral(key.entity) {
       try require(nil, of: key)
     }
-    if let keyKeeper, !keyKeeper.isEmpty { try keyKeeper.forget(key, nil) }
-    noteOwner(key, nil)
+    try noteGone(key)
     try noteFormerEntity(of: key)
     try whole {
       if keepsForSync, let row { try bury(key, row.values) }

@@ -3,9 +3,9 @@ import DriftlessSQLite
 import Foundation
 
 /// Values of the zone that are kept beside the rows: `ZDL_ZONE`, of what is pending; `ZDL_KEPT`, what waits for a unique
-/// key; `ZDL_DANGLING`, references to deleted objects.
+/// key; `ZDL_LACKED`, what is empty; `ZDL_DANGLING`, references to deleted objects.
 struct ZoneValueCheck: EngineCheck {
-  let tables = ["ZDL_ZONE", "ZDL_KEPT", "ZDL_DANGLING"]
+  let tables = ["ZDL_ZONE", "ZDL_KEPT", "ZDL_LACKED", "ZDL_DANGLING"]
 
   private static let suggestion =
     "Keep a copy of the file; then run syncctl enroll --anew: what the zone has comes anew."
@@ -17,6 +17,8 @@ struct ZoneValueCheck: EngineCheck {
       "ZDL_ZONE", key: key, [object] + ZoneStates.rules, suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_KEPT", key: key, [object] + KeptKeys.rules, suggestion: Self.suggestion)
+    try inspection.check(
+      "ZDL_LACKED", key: key, [object] + LackedValues.rules, suggestion: Self.suggestion)
     try inspection.check(
       "ZDL_DANGLING", key: ["target_root", "target_key"] + key,
       [object, inspection.rootRule("target_root", "target_key")] + DanglingReferences.rules,
@@ -63,6 +65,11 @@ struct ZoneValueCheck: EngineCheck {
   private func checkValues(_ inspection: StoreInspection, _ schema: SyncSchema) throws {
     let key = ["entity", "key", "property"]
     try inspection.checkArchives("ZDL_KEPT", "value", key: key, suggestion: Self.suggestion) {
+      values, row in
+      guard let entity = inspection.schema.entity(numbered: row.entityNumber(1)) else { return nil }
+      return inspection.breach(of: values, in: entity, property: row.string(3))
+    }
+    try inspection.checkArchives("ZDL_LACKED", "had", key: key, suggestion: Self.suggestion) {
       values, row in
       guard let entity = inspection.schema.entity(numbered: row.entityNumber(1)) else { return nil }
       return inspection.breach(of: values, in: entity, property: row.string(3))

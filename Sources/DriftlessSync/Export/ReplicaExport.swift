@@ -173,7 +173,7 @@ public enum ReplicaExport {
       if case .place = property.kind { continue }
       // What was set here since stands in for nothing.
       if leavingOut.contains(property.name),
-        values[property.slot] == property.standIn?.value ?? .null
+        values[property.slot] == property.standIn?.shown ?? .null
       {
         continue
       }

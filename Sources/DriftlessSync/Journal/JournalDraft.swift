@@ -219,7 +219,7 @@ struct JournalDraft {
       guard let standIn = property.standIn else { continue }
       if row[slot].isNull, lost.contains(slot) {
         row[slot] = MissingValue.lost
-      } else if row[slot] == standIn.value, let value = try parked.value(of: key, property.name) {
+      } else if row[slot] == standIn.shown, let value = try parked.value(of: key, property.name) {
         row[slot] = MissingValue.setAside(value)
       }
     }

@@ -212,6 +212,12 @@ struct PutBack {
     guard let inverse = relationship.inverseRelationship, !inverse.isToMany,
       case .reference(let former) = value, let living = try transaction.concreteKey(root: former)
     else { return }
+    guard inverse.isOptional else {
+      throw SyncError(
+        .cannotUndo,
+        "The \(inverse.entity?.name ?? "object") that it has now must have one.",
+        suggestion: "Give that one another \(inverse.name) first.")
+    }
     try set(inverse, of: living, .null)
   }
 

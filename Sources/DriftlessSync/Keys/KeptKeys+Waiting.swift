@@ -26,6 +26,8 @@ extension KeptKeys {
     guard try exist(on: connection) else { return [] }
     var rows: [ObjectKey: [(property: SyncSchema.Property, side: RemoteSide, bytes: Int)]] = [:]
     try forEach(on: connection, schema) { key, property, side, bytes in
+      // Half a pair waits for no key.
+      guard property.relationship?.isOwnOneToOne != true else { return }
       rows[key, default: []].append((property, side, bytes))
     }
     var waiting: [Waiting] = []

@@ -27,6 +27,10 @@ final class KeptKeys: KeyKeeper {
   private unowned let transaction: WriteTransaction
   private let schema: SyncSchema
   private(set) var values: [ObjectKey: [Int: Value]] = [:]
+  /// How many of them wait for unique keys, and not for partners that say the same (`OwnInverses`).
+  private var keyed = 0
+  /// Who keeps the half of a pair, by the partner that it says.
+  private var halves: [ObjectKey: Set<ObjectKey>] = [:]
   private var owners: [ObjectKey] = []
   /// Objects whose kept values may have become free since they were looked at last.
   private var candidates: Set<ObjectKey> = []
@@ -34,6 +38,8 @@ final class KeptKeys: KeyKeeper {
   private var waiting: [ObjectKey: Set<ObjectKey>] = [:]
   /// What is being applied: the change that a value that is refused now comes from.
   var side: RemoteSide
+  /// What is left without a value that its model requires.
+  let lacks = LackedValues()
 
   init(
     _ transaction: WriteTransaction, schema: SyncSchema, replica: UUID, pending: PendingSet
@@ -53,15 +59,97 @@ final class KeptKeys: KeyKeeper {
     return try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_KEPT)") != 0
   }
 
+  /// Whether a value may have become free, or an edit meet one. Half a pair rests until one of the two is written.
+  static func mayClash(_ pending: PendingSet, _ transaction: ReadTransaction) throws -> Bool {
+    let (connection, schema) = (transaction.connection, transaction.schema)
+    guard try exist(on: connection) else { return false }
+    guard schema.hasOwnInverses else { return true }
+    var isOfKey = false
+    try connection.forEachRow("SELECT DISTINCT entity, property FROM ZDL_KEPT") { row in
+      guard let layout = schema.entity(numbered: row.entityNumber(0))?.layout,
+        let slot = layout.index(named: row.string(1))
+      else { return }
+      if layout.slots[slot].relationship?.isOwnOneToOne != true { isOfKey = true }
+    }
+    return isOfKey
+      || pending.objects.containsState { entity, object in
+        schema.ownInverses(numbered: entity).indexes.contains { object.transaction(of: $0) != nil }
+      }
+  }
+
   static func removeAll(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_KEPT")
+  }
+
+  /// The log above a place is another one: what it said is older than all that comes.
+  static func redate(above sequence: UInt64, on connection: SQLiteConnection) throws {
+    guard try EngineTables.has("ZDL_KEPT", on: connection) else { return }
+    try connection.perform(
+      "UPDATE ZDL_KEPT SET sequence = ? WHERE sequence > ?",
+      [.unsigned(sequence), .unsigned(sequence)])
+  }
+
+  /// Lets go of what objects keep that are gone for good.
+  static func dropGone(_ transaction: ReadTransaction) throws {
+    guard try exist(on: transaction.connection) else { return }
+    var keys: [ObjectKey] = []
+    try transaction.connection.forEachRow("SELECT DISTINCT entity, key FROM ZDL_KEPT") {
+      keys.append($0.objectKey(0, 1))
+    }
+    for key in keys {
+      guard try transaction.knownOwnRow(key) == nil, try transaction.grave(of: key) == nil else {
+        continue
+      }
+      try transaction.connection.perform(
+        "DELETE FROM ZDL_KEPT WHERE entity = ? AND key = ?",
+        [.integer(Int64(key.entity)), .integer(key.key)])
+    }
   }
 
   private func load() throws {
     try Self.forEach(on: transaction.connection, schema) { key, property, side, _ in
       values[key, default: [:]][property.slot] = Value(value: side.value, side: side)
+      index(key, property.slot, side.value)
+      if !isHalf(key, property.slot) { candidates.insert(key) }
     }
-    candidates = Set(values.keys)
+  }
+
+  /// Whether a value waits for a partner that says the same.
+  private func isHalf(_ key: ObjectKey, _ slot: Int) -> Bool {
+    transaction.schema.ownInverses(numbered: key.entity).contains(slot)
+  }
+
+  private func index(_ key: ObjectKey, _ slot: Int, _ value: PropertyValue) {
+    guard isHalf(key, slot) else {
+      keyed += 1
+      return
+    }
+    if case .reference(let partner) = value {
+      halves[schema.rooted(partner), default: []].insert(key)
+    }
+  }
+
+  private func unindex(_ key: ObjectKey, _ slot: Int, _ value: PropertyValue) {
+    guard isHalf(key, slot) else {
+      keyed -= 1
+      return
+    }
+    guard case .reference(let target) = value else { return }
+    let partner = schema.rooted(target)
+    let stays = values[key]?.contains { other, kept in
+      guard other != slot, isHalf(key, other), case .reference(let its) = kept.value else {
+        return false
+      }
+      return schema.rooted(its) == partner
+    }
+    guard stays != true else { return }
+    halves[partner]?.remove(key)
+    if halves[partner]?.isEmpty == true { halves[partner] = nil }
+  }
+
+  /// The objects that keep half a pair with an object.
+  func halves(with partner: ObjectKey) -> [ObjectKey] {
+    (halves[schema.rooted(partner)] ?? []).sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
   }
 
   /// Reads what is kept, with the change of the log that said it, and the size of that.
@@ -89,7 +177,10 @@ final class KeptKeys: KeyKeeper {
   /// leaves waiting of a pending property it settles before it ends.
   private func letGoOfOvertaken(by pending: PendingSet) throws {
     for (key, kept) in values {
-      guard let row = try transaction.knownOwnRow(key)?.values else { continue }
+      // Halves of pairs rest, many of them maybe: without an edit there is nothing to look at.
+      guard pending[key] != nil || kept.keys.contains(where: { !isHalf(key, $0) }),
+        let row = try transaction.knownOwnRow(key)?.values
+      else { continue }
       for (slot, value) in kept {
         let edit = pending[key]?.transaction(of: slot)
         // A null says nothing of a new object, and none of what is offered.
@@ -124,6 +215,8 @@ final class KeptKeys: KeyKeeper {
 
   var isEmpty: Bool { values.isEmpty }
 
+  var waitsForKeys: Bool { keyed > 0 }
+
   func forget(_ key: ObjectKey, _ mask: PropertyMask?) throws {
     // What is written may give up a key.
     if let waiting = waiting.removeValue(forKey: key) { candidates.formUnion(waiting) }
@@ -136,7 +229,9 @@ final class KeptKeys: KeyKeeper {
     guard let name = schema.entity(numbered: key.entity)?.property(at: slot)?.name else { return }
     var side = side
     side.value = value
+    if let former = values[key]?[slot] { unindex(key, slot, former.value) }
     values[key, default: [:]][slot] = Value(value: value, side: side)
+    index(key, slot, value)
     candidates.insert(key)
     try transaction.connection.perform(
       "INSERT OR REPLACE INTO ZDL_KEPT VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -149,6 +244,18 @@ final class KeptKeys: KeyKeeper {
 
   func noteOwner(_ key: ObjectKey) { owners.append(key) }
 
+  func noteLack(_ key: ObjectKey, _ slot: Int, had: PropertyValue) {
+    lacks.note(key, slot, had: had, side)
+  }
+
+  func noteFill(_ key: ObjectKey, _ slot: Int) throws {
+    try lacks.noteFill(key, slot, transaction)
+  }
+
+  func noteGone(_ key: ObjectKey) throws { try lacks.noteGone(key, transaction) }
+
+  func noteNew(_ key: ObjectKey) { lacks.noteNew(key, side) }
+
   /// The owners of one-to-one relationships that were written, in that order.
   func takeOwners() -> [ObjectKey] {
     defer { owners.removeAll() }
@@ -156,6 +263,7 @@ final class KeptKeys: KeyKeeper {
   }
 
   private func drop(_ key: ObjectKey, _ slot: Int) throws {
+    if let former = values[key]?[slot] { unindex(key, slot, former.value) }
     values[key]?[slot] = nil
     if values[key]?.isEmpty == true { values[key] = nil }
     guard let name = schema.entity(numbered: key.entity)?.property(at: slot)?.name else { return }
@@ -196,6 +304,8 @@ final class KeptKeys: KeyKeeper {
       if try transaction.grave(of: key) == nil { try drop(key, slot) }
       return
     }
+    // What waits for a partner that says the same is free when that does.
+    guard !isHalf(key, slot) else { return }
     row[slot] = kept.value
     let mask = PropertyMask([slot])
     let holders = try transaction.keyHolders(of: key, row, touching: mask)

@@ -34,22 +34,30 @@ struct KeySettlement {
 
   /// Partners that pending edits passed on before anything was settled.
   private let transfers: [OneToOneEnds.Transfer]
+  private let required: RequiredReferences
 
   init(_ applier: PageApplier) throws {
     self.applier = applier
+    required = try RequiredReferences(applier)
     transfers = try OneToOneEnds(applier).transfers()
   }
 
   /// Whether there may be something to settle.
   static func isDue(_ pending: PendingSet, _ transaction: ReadTransaction) throws -> Bool {
     try OneToOneEnds.mayClash(pending, transaction.schema)
-      || KeptKeys.exist(on: transaction.connection)
+      || KeptKeys.mayClash(pending, transaction)
   }
 
   func run() throws {
+    // Each round leaves less that is pending. Should one not, the sync goes on all the same: what is empty then is named.
+    var rounds = 3 * applier.pending.objects.keys.count(where: { _ in true }) + 100
     repeat {
       try applier.finishKeys()
-    } while try settleRound() || restoreHalves()
+      rounds -= 1
+      assert(rounds > 0, "settling comes to an end")
+    } while try rounds > 0
+      && (settleRound() || restoreHalves() || OwnInverses(applier).settle(self)
+        || required.settle(self))
   }
 
   /// Takes back that objects gave their partners up, where those that were to have them did not get them.
@@ -91,7 +99,9 @@ struct KeySettlement {
     }
     if !pairs.isEmpty { try unions.readTimes(of: pairs.map(\.stayed)) }
     for pair in try unions.inOrder(pairs, lost: \.lost) where try isOpen(pair.clash) {
-      try unions.unite(pair.lost, into: pair.stayed, side(of: pair.clash))
+      try unions.unite(
+        pair.lost, into: pair.stayed, side(of: pair.clash),
+        pair.clash.isPartner ? .partner : .key)
       settled.formUnion([pair.lost, pair.stayed])
     }
     guard settled.isEmpty else { return true }
@@ -124,20 +134,43 @@ struct KeySettlement {
     try [clash.waiting, clash.holder].first { try standing($0, clash.slots) == .made }
   }
 
-  /// The two of a clash that are one object: a new one here, and the zone's. Nil where they are none.
+  /// The two of a clash that are one object: a new one here, and the zone's. Nil where they are none. Two new ones that must
+  /// have one partner are one as two with one key are: neither can be without.
   private func union(of clash: Clash) throws -> (lost: ObjectKey, stayed: ObjectKey)? {
-    guard clash.waiting.entity == clash.holder.entity, !clash.isPartner else { return nil }
+    guard clash.waiting.entity == clash.holder.entity,
+      !clash.isPartner || !isOptional(clash.slots[0], clash.waiting)
+    else { return nil }
     switch try (standing(clash.waiting, clash.slots), standing(clash.holder, clash.slots)) {
-    case (.zone, .made) where try isNew(clash.holder): return (clash.holder, clash.waiting)
-    case (.made, .zone) where try isNew(clash.waiting): return (clash.waiting, clash.holder)
+    case (.zone, .made) where try mayBeOne(clash.holder, clash.waiting, clash):
+      return (clash.holder, clash.waiting)
+    case (.made, .zone) where try mayBeOne(clash.waiting, clash.holder, clash):
+      return (clash.waiting, clash.holder)
     default: return nil
     }
+  }
+
+  private func mayBeOne(_ lost: ObjectKey, _ stayed: ObjectKey, _ clash: Clash) throws -> Bool {
+    try clash.isPartner ? areBothNew(lost, stayed) : isNew(lost)
+  }
+
+  /// Whether an object was made here, and another one elsewhere, by people who did not know of the other's: they meant one.
+  /// Who moved to a partner was there before, and is somebody else.
+  func areBothNew(_ lost: ObjectKey, _ stayed: ObjectKey) throws -> Bool {
+    guard let object = applier.pending[lost], object.whole == .insert,
+      EditStamp.time(object.wholeTransaction) == nil, try isNew(lost)
+    else { return false }
+    // Keys ascend in a store: what came later has a greater one.
+    return stayed.key > lost.key
   }
 
   /// Whether the zone does not have an object. One that it has stays one of its own: others refer to it.
   private func isNew(_ key: ObjectKey) throws -> Bool {
     if applier.pending[key]?.isDeadInZone == true { return true }
     return try applier.directory.number(root: applier.schema.root(of: key), key: key.key) == nil
+  }
+
+  private func isOptional(_ slot: Int, _ key: ObjectKey) -> Bool {
+    applier.schema.entity(numbered: key.entity)?.description.layout.slots[slot].isOptional ?? true
   }
 
   private func clashes() throws -> [Clash] {
@@ -180,6 +213,20 @@ struct KeySettlement {
 
   // MARK: Reverts
 
+  /// Takes a pending reference back to what the zone has; that of a new object is none.
+  ///
+  /// - Parameter other: the object for which it goes.
+  func takeBack(
+    _ key: ObjectKey, _ slot: Int, against other: ObjectKey, because reason: String
+  ) throws {
+    let clash = Clash(waiting: key, holder: other, slots: [slot], isPartner: true)
+    if applier.pending[key]?.whole == PendingObject.Whole.none {
+      try revert(key, clash, because: reason)
+    } else {
+      try giveUp(key, clash, because: reason)
+    }
+  }
+
   /// Takes the pending edits of a key back to what the zone has; each value that goes is in the journal.
   private func revert(
     _ key: ObjectKey, _ clash: Clash, because reason: String? = nil
@@ -193,7 +240,11 @@ struct KeySettlement {
       guard try isEdited(key, slot, object), let number = object.transaction(of: slot),
         let property = entity.property(at: slot)
       else { continue }
-      let base = try applier.living(applier.zoneValue(of: key, property), property, of: key)
+      let zones = try applier.zoneValue(of: key, property)
+      if case .reference(let target) = zones, property.isReference, !isOptional(slot, key) {
+        _ = try applier.isThere(target, orBackFor: key)
+      }
+      let base = try applier.living(zones, property, of: key)
       try journalLoss(entity, property, key, values[slot], base, number, clash, reason: reason)
       try BaseValues.drop(key, property.name, on: transaction.connection)
       try applier.parkedValues.strike(key, property.name)
@@ -210,7 +261,9 @@ struct KeySettlement {
 
   /// A pending object goes on without a value: objects of different entities never become one, nor does one that the
   /// zone has.
-  private func giveUp(_ key: ObjectKey, _ clash: Clash) throws {
+  private func giveUp(
+    _ key: ObjectKey, _ clash: Clash, because reason: String? = nil
+  ) throws {
     guard let entity = applier.schema.entity(numbered: key.entity),
       let object = applier.pending[key]
     else { return }
@@ -220,7 +273,11 @@ struct KeySettlement {
     for slot in clash.slots where clash.isPartner || waiting[slot] != nil {
       guard let property = entity.property(at: slot) else { continue }
       let number = object.transaction(of: slot) ?? object.wholeTransaction
-      try journalLoss(entity, property, key, values[slot], .null, number, clash, isRevert: false)
+      try journalLoss(
+        entity, property, key, values[slot], .null, number, clash, isRevert: false, reason: reason)
+      if !isOptional(slot, key) {
+        applier.lacks.note(key, slot, had: values[slot], side(of: clash))
+      }
       values[slot] = .null
       mask.insert(slot)
     }

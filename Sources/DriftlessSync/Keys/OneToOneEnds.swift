@@ -11,7 +11,8 @@ struct OneToOneEnds {
 
   /// Brings the other ends of what was written since the last call in line, and frees former owners.
   func follow() throws {
-    guard transaction.schema.hasOneToOne else { return }
+    guard transaction.schema.hasOneToOne || transaction.schema.hasOwnInverses else { return }
+    let pairs = OwnInverses(applier)
     while true {
       let written = applier.keptKeys.takeOwners()
       guard !written.isEmpty else { return }
@@ -19,6 +20,7 @@ struct OneToOneEnds {
         written.enumerated().map { ($1, $0) }, uniquingKeysWith: { _, last in last })
       for key in order.keys.sorted(by: { (order[$0] ?? 0) < (order[$1] ?? 0) }) {
         try follow(key, order)
+        try pairs.follow(key)
       }
     }
   }

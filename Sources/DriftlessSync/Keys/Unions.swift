@@ -24,7 +24,7 @@ struct Unions {
   }
 
   /// - Parameter side: the zone's change that brought the two together.
-  func unite(_ lost: ObjectKey, into stayed: ObjectKey, _ side: RemoteSide) throws {
+  func unite(_ lost: ObjectKey, into stayed: ObjectKey, _ side: RemoteSide, _ bond: Bond) throws {
     guard let entity = schema.entity(numbered: lost.entity), let object = applier.pending[lost]
     else { return }
     let values = try applier.currentValues(of: lost)
@@ -34,7 +34,7 @@ struct Unions {
     let places = try places(of: lost, entity)
     let sources = try referrersOnceUnited(of: lost, entity, object)
     let isSame = try hasAll(stayed, entity, of: lost, object, followed, sets)
-    if !isSame { try journal(identity, lost, stayed, entity, object, values, side) }
+    if !isSame { try journal(identity, lost, stayed, entity, object, values, side, bond) }
     try remember(identity, lost, stayed, entity, object, values)
     try remove(lost, places, entity)
     try applier.keptKeys.writeFree()

@@ -13,8 +13,46 @@ struct AcceptedParking: Codable {
   private(set) var names: Set<String> = []
   /// Entries that are parked for another reason.
   private(set) var sequences: Set<UInt64> = []
+  /// What waits of single objects with nothing of an entry parked: a key that is taken, a value that is required and missing.
+  private(set) var values: Set<Value> = []
 
-  var isEmpty: Bool { names.isEmpty && sequences.isEmpty }
+  /// A property of an object.
+  struct Value: Codable, Hashable {
+    var object: UUID
+    var property: String
+    /// Of a value that waits for its key, the entry that says it: a later one is another value.
+    var sequence: UInt64?
+
+    init(object: UUID, property: String, sequence: UInt64? = nil) {
+      self.object = object
+      self.property = property
+      self.sequence = sequence
+    }
+
+    /// Nil for what is accepted by its entry.
+    init?(_ entry: ParkedEntry) {
+      guard [KeptKeys.code, LackedValues.code].contains(entry.code), let object = entry.object,
+        let property = entry.property
+      else { return nil }
+      self.init(
+        object: object, property: property,
+        sequence: entry.code == KeptKeys.code ? entry.sequence : nil)
+    }
+  }
+
+  private enum CodingKeys: CodingKey { case names, sequences, values }
+
+  init() {}
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    names = try container.decode(Set<String>.self, forKey: .names)
+    sequences = try container.decode(Set<UInt64>.self, forKey: .sequences)
+    // A version of before accepted no values by themselves.
+    values = try container.decodeIfPresent(Set<Value>.self, forKey: .values) ?? []
+  }
+
+  var isEmpty: Bool { names.isEmpty && sequences.isEmpty && values.isEmpty }
 
   static func load(_ transaction: ReadTransaction) throws -> AcceptedParking {
     guard case .text(let text)? = try transaction.setting(setting) else { return Self() }
@@ -29,7 +67,9 @@ struct AcceptedParking: Codable {
   /// - Parameter parked: all that is parked: sequences that are not any more are let go of.
   func save(_ parked: [ParkedEntry], _ transaction: WriteTransaction) throws {
     var kept = self
-    kept.sequences.formIntersection(parked.map(\.sequence))
+    kept.sequences.formIntersection(
+      parked.lazy.filter { Value($0) == nil }.map(\.sequence))
+    kept.values.formIntersection(parked.compactMap { Value($0) })
     try kept.save(transaction)
   }
 
@@ -50,12 +90,25 @@ struct AcceptedParking: Codable {
     try accepted.save(transaction)
   }
 
+  /// Values wait no more: what becomes of them later is another matter.
+  static func forget(_ dropped: [Value], _ transaction: WriteTransaction) throws {
+    guard !dropped.isEmpty else { return }
+    var accepted = try load(transaction)
+    guard !accepted.values.isDisjoint(with: dropped) else { return }
+    accepted.values.subtract(dropped)
+    try accepted.save(transaction)
+  }
+
   func covers(_ entry: ParkedEntry) -> Bool {
-    sequences.contains(entry.sequence) || !entry.names.isEmpty && names.isSuperset(of: entry.names)
+    if let value = Value(entry) { return values.contains(value) }
+    return sequences.contains(entry.sequence)
+      || !entry.names.isEmpty && names.isSuperset(of: entry.names)
   }
 
   mutating func accept(_ entry: ParkedEntry) {
-    if entry.names.isEmpty {
+    if let value = Value(entry) {
+      values.insert(value)
+    } else if entry.names.isEmpty {
       sequences.insert(entry.sequence)
     } else {
       names.formUnion(entry.names)
@@ -63,6 +116,10 @@ struct AcceptedParking: Codable {
   }
 
   mutating func takeBack(_ entry: ParkedEntry) {
+    if let value = Value(entry) {
+      values.remove(value)
+      return
+    }
     names.subtract(entry.names)
     sequences.remove(entry.sequence)
   }

@@ -71,6 +71,8 @@ struct RefusedValues {
         try transaction.forEachKey(of: entity.description) { keys.append($0) }
         try look(at: keys, entity)
       }
+      if isKnown { try showAnew(applier) }
+      for entity in isKnown ? schema.entities : [] { try noteEmpty(entity, applier, side) }
     case .left(let keys):
       for key in keys {
         guard let entity = schema.entity(numbered: key.entity) else { continue }
@@ -80,6 +82,42 @@ struct RefusedValues {
     try transaction.setSetting(Self.setting, .integer(Int64(bitPattern: limits)))
     try transaction.setSetting(Self.leftSetting, encoded(left))
     return count
+  }
+
+  /// What stands in for a parked value is another one once a constraint comes or goes.
+  private func showAnew(_ applier: PageApplier) throws {
+    let transaction = applier.transaction
+    for parked in try ParkedValues.rows(on: transaction.connection) {
+      let key = parked.key
+      guard let property = schema.entity(numbered: key.entity)?.property(named: parked.property),
+        let standIn = property.standIn, standIn.refusal(of: parked.value) != nil,
+        applier.pending[key]?.transaction(of: property.slot) == nil,
+        applier.keptKeys.values[key]?[property.slot] == nil,
+        let row = try transaction.knownOwnRow(key), !row.lost.contains(property.slot),
+        row.values[property.slot] != standIn.shown
+      else { continue }
+      var values = row.values
+      values[property.slot] = standIn.shown
+      try transaction.update(
+        key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
+    }
+  }
+
+  /// Notes what rows lack that the model requires: a version of before left it empty, or the model requires it since.
+  private func noteEmpty(
+    _ entity: SyncSchema.Entity, _ applier: PageApplier, _ side: RemoteSide
+  ) throws {
+    let transaction = applier.transaction
+    let required = transaction.schema.requiredMask(numbered: entity.number).indexes
+    guard !required.isEmpty else { return }
+    var keys: [ObjectKey] = []
+    try transaction.forEachKey(of: entity.description) { keys.append($0) }
+    for key in keys {
+      guard let row = try transaction.knownOwnRow(key)?.values else { continue }
+      for slot in required where row[slot].isNull {
+        applier.lacks.note(key, slot, had: .null, side)
+      }
+    }
   }
 
   private static func limited(_ entity: SyncSchema.Entity) -> [SyncSchema.Property] {
@@ -124,7 +162,9 @@ struct RefusedValues {
         continue
       }
       guard applier.keptKeys.values[key]?[property.slot] == nil else { continue }
-      values[property.slot] = try applier.held(values[property.slot], property, of: key, side)
+      let held = try applier.held(values[property.slot], property, of: key, side)
+      guard held != values[property.slot] else { continue }
+      values[property.slot] = held
       mask.insert(property.slot)
     }
     guard !mask.isEmpty else { return isDone }
@@ -132,10 +172,17 @@ struct RefusedValues {
     return isDone
   }
 
-  /// What the attributes hold: a change of it makes no other version of a model.
+  /// What the attributes hold, and whether what stands in for other values may be shown twice: a change of it makes no other version of a model.
   private static func digest(of schema: SyncSchema) -> UInt64 {
     var digest: UInt64 = 0xcbf2_9ce4_8422_2325
+    func add(_ words: String) {
+      for byte in words.utf8 { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    }
     for entity in schema.entities {
+      for slot in entity.description.layout.slots where !slot.isOptional && !slot.isToMany {
+        guard let relationship = slot.relationship else { continue }
+        add("\(entity.name)\t\(relationship.name)\trequired")
+      }
       for property in entity.properties {
         guard
           case .attribute(let attribute, let type) = entity.description.layout
@@ -146,10 +193,9 @@ struct RefusedValues {
           attribute.minimum.map { "\($0)" } ?? "", attribute.maximum.map { "\($0)" } ?? "",
           attribute.regularExpression ?? "",
           attribute.validationPredicates.map { "\($0)" }.joined(separator: "\n"),
+          "\(property.isKeyed)",
         ]
-        for byte in limits.joined(separator: "\t").utf8 {
-          digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
+        add(limits.joined(separator: "\t"))
       }
     }
     return digest

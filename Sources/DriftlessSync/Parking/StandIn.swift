@@ -7,7 +7,11 @@ struct StandIn {
   private let attribute: AttributeDescription
   private let type: AttributeType
   private let isSealed: Bool
-  let value: PropertyValue
+  private let hasDefault: Bool
+  private(set) var value: PropertyValue
+  /// What is shown of a value that the model cannot hold: null of a unique key, since two objects that show one value of it
+  /// would not fit into one store, and which of them shows it is no function of the zone's state.
+  private(set) var shown: PropertyValue
   /// Whether there are values of its type, or null, that the attribute does not hold.
   let limitsValues: Bool
 
@@ -20,6 +24,16 @@ struct StandIn {
     limitsValues = attribute.limitsValues
     let ownDefault = slot.defaultValue
     value = ownDefault.isNull && !slot.isOptional ? Self.zero(of: type) : ownDefault
+    shown = value
+    hasDefault = !ownDefault.isNull
+  }
+
+  /// As it is of an attribute that is part of a unique key.
+  var ofKey: StandIn {
+    var own = self
+    own.shown = .null
+    if !hasDefault { own.value = .null }
+    return own
   }
 
   /// Why the model cannot hold a value; nil when it can.

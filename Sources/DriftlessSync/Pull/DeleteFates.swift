@@ -52,7 +52,7 @@ struct DeleteFates {
     var rule: ReferenceRule
   }
 
-  private let applier: PageApplier
+  let applier: PageApplier
   private(set) var candidates: [ObjectKey: Candidate] = [:]
   private(set) var kept: [ObjectKey: Kept] = [:]
   /// In the order in which they were found to be kept.
@@ -82,7 +82,7 @@ struct DeleteFates {
     }
   }
 
-  private func rooted(_ key: ObjectKey) -> ObjectKey { applier.schema.rooted(key) }
+  func rooted(_ key: ObjectKey) -> ObjectKey { applier.schema.rooted(key) }
 
   /// What the zone has an object refer to.
   private func targets(of candidate: Candidate) -> [ObjectKey] {
@@ -200,6 +200,14 @@ struct DeleteFates {
     return true
   }
 
+  /// Keeps an object that another one must refer to.
+  mutating func keep(_ key: ObjectKey, requiredBy source: ObjectKey) throws {
+    try keep(
+      Kept(
+        key: key, reason: .required(by: source),
+        cause: applier.pending[key]?.wholeTransaction ?? 0))
+  }
+
   /// Keeps an object, and what it requires.
   private mutating func keep(_ found: Kept) throws {
     guard kept[found.key] == nil else { return }
@@ -222,10 +230,42 @@ struct DeleteFates {
       case .nullify: continue
       }
     }
+    // Ends of one-to-one relationships that follow are references as well.
+    for slot in entity.echoes.indexes {
+      guard let relationship = entity.description.layout.slots[slot].relationship,
+        relationship.followsOneToOne, !relationship.isOptional,
+        let owner = try formerOwner(of: found.key, row[slot], relationship), kept[owner] == nil
+      else { continue }
+      try keep(Kept(key: owner, reason: .required(by: found.key), cause: found.cause))
+    }
+  }
+
+  /// The object that had another one for a partner, when one of the two sides deleted it.
+  private func formerOwner(
+    of key: ObjectKey, _ value: PropertyValue, _ relationship: RelationshipDescription
+  ) throws -> ObjectKey? {
+    if case .reference(let reference) = value { return try deleted(reference) }
+    guard let owning = relationship.inverseRelationship else { return nil }
+    // It let go of it before it was deleted itself.
+    return try applier.pending.objects.keys
+      .filter { applier.pending[$0]?.whole == .delete }
+      .sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
+      .first { owner in
+        guard let layout = applier.schema.entity(numbered: owner.entity)?.description.layout,
+          let slot = layout.index(named: owning.name),
+          layout.slots[slot].relationship?.inverseRelationship === relationship
+        else { return false }
+        let value = try BaseValues.value(
+          of: owner, owning.name, on: applier.transaction.connection)
+        guard case .reference(let partner)? = try value ?? values(of: owner)?[slot] else {
+          return false
+        }
+        return rooted(partner) == rooted(key)
+      }
   }
 
   /// The object that a reference names, when one of the two sides deleted it.
-  private func deleted(_ reference: ObjectKey) throws -> ObjectKey? {
+  func deleted(_ reference: ObjectKey) throws -> ObjectKey? {
     if let living = try applier.transaction.concreteKey(root: reference) {
       return candidates[living]?.side == .zone ? living : nil
     }
@@ -242,114 +282,6 @@ struct DeleteFates {
     }
     guard let entity = applier.schema.entity(numbered: key.entity) else { return nil }
     return try applier.buried(entity, key)
-  }
-
-  // MARK: References
-
-  /// The references of the other side to an object that one side deletes.
-  func references(to target: ObjectKey) throws -> [Reference] {
-    guard let candidate = candidates[target],
-      let entity = applier.schema.entity(numbered: target.entity)
-    else { return [] }
-    return candidate.side == .zone
-      ? try localReferences(to: target, entity) : try zoneReferences(to: target, entity)
-  }
-
-  private func localReferences(
-    to target: ObjectKey, _ entity: SyncSchema.Entity
-  ) throws -> [Reference] {
-    let transaction = applier.transaction
-    var references: [Reference] = []
-    func add(_ source: ObjectKey, _ referrer: SyncSchema.Referrer) {
-      guard source != target, taken[source] == nil else { return }
-      // What the zone deleted as well refers to nothing, unless it is kept.
-      let own = kept[source]
-      guard candidates[source]?.side != .zone || own != nil else { return }
-      guard
-        let cause = applier.pending[source]?.transaction(of: referrer.property.slot) ?? own?.cause
-      else { return }
-      references.append(
-        Reference(
-          source: source, referrer: referrer, cause: cause,
-          rule: ReferenceRule(referrer.relationship)))
-    }
-    for referrer in applier.schema.referrers(of: entity) {
-      for source in try transaction.keys(referring: referrer.relationship, to: target) {
-        add(source, referrer)
-      }
-    }
-    for holder in applier.schema.holders(of: entity) {
-      for source in try transaction.sources(holding: target, in: holder.relationship) {
-        let base = try BaseValues.set(
-          of: source, holder.property.name, on: transaction.connection)
-        if base?.elements.contains(target) != true || base?.asserted.contains(target) == true {
-          add(source, holder)
-        }
-      }
-    }
-    return references
-  }
-
-  private func zoneReferences(
-    to target: ObjectKey, _ entity: SyncSchema.Entity
-  ) throws -> [Reference] {
-    let found = try news(of: target).filter { reference in
-      guard taken[reference.source] == nil,
-        try applier.transaction.concreteKey(root: reference.source) != nil
-      else { return false }
-      return candidates[reference.source]?.side != .zone || kept[reference.source] != nil
-    }
-    let cause = applier.pending[target]?.wholeTransaction ?? 0
-    return try found + returningReferences(to: target, cause)
-  }
-
-  /// The references of the zone to an object that is deleted here, of what is deleted here as well: they decide nothing,
-  /// and whoever deleted both never saw them.
-  func unseenReferences(to target: ObjectKey) throws -> [Reference] {
-    try news(of: target).filter {
-      applier.pending[$0.source]?.whole == .delete && kept[$0.source] == nil
-    }
-  }
-
-  private func news(of target: ObjectKey) throws -> [Reference] {
-    let cause = applier.pending[target]?.wholeTransaction ?? 0
-    return try applier.dangling.sources(
-      root: applier.schema.root(of: target), target: target.key
-    ).compactMap { source in
-      guard let owner = applier.schema.entity(numbered: source.key.entity),
-        let property = owner.property(named: source.property),
-        let relationship = property.relationship
-      else { return nil }
-      return Reference(
-        source: source.key,
-        referrer: SyncSchema.Referrer(
-          property: property, relationship: relationship, owner: owner.description),
-        cause: cause, rule: ReferenceRule(relationship))
-    }
-  }
-
-  /// The references of what was deleted here as well, and comes back with the zone's values.
-  private func returningReferences(to target: ObjectKey, _ cause: Int64) throws -> [Reference] {
-    var references: [Reference] = []
-    for source in keptInOrder where taken[source] == nil {
-      guard let candidate = candidates[source], candidate.side == .here,
-        let owner = applier.schema.entity(numbered: source.entity),
-        try applier.transaction.concreteKey(root: source) == nil
-      else { continue }
-      for property in owner.properties {
-        guard let relationship = property.relationship,
-          candidate.object.values[property.name]?.targets.map(rooted).contains(rooted(target))
-            == true
-        else { continue }
-        references.append(
-          Reference(
-            source: source,
-            referrer: SyncSchema.Referrer(
-              property: property, relationship: relationship, owner: owner.description),
-            cause: cause, rule: ReferenceRule(relationship)))
-      }
-    }
-    return references
   }
 
   // MARK: Taking

@@ -51,6 +51,9 @@ extension PageApplier {
     case .remote:
       setPending(key) { $0.clear(mask) }
       try dropBase(of: key, property)
+      if property.relationship?.ownsOneToOne == true {
+        partnerWords[key, default: [:]][property.slot] = remote
+      }
       written = remote.value
     case .local:
       // The merge changes nothing of what is pending, but the zone's value is the base from now on.

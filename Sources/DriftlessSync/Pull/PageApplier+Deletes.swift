@@ -201,7 +201,7 @@ extension PageApplier {
       case .place, .elements: continue
       }
       if let standIn = property.standIn, standIn.refusal(of: values[property.slot]) != nil {
-        values[property.slot] = standIn.value
+        values[property.slot] = standIn.shown
       }
     }
     return values

@@ -28,8 +28,28 @@ extension PageApplier {
         try deleteHere(entity, key)
         report.deleted += 1
       }
-      try zone.remove(key)
+      if fates.candidates[key]?.side == .here {
+        // It comes back with what the zone says of it, should something turn out to need it.
+        standingDeletes.append(key)
+      } else {
+        try zone.remove(key)
+      }
     }
+  }
+
+  /// Whether an object lives, or does so again since another one must refer to it: it was deleted here alone.
+  func isThere(_ target: ObjectKey, orBackFor source: ObjectKey) throws -> Bool {
+    if try transaction.concreteKey(root: target) != nil { return true }
+    var fates = DeleteFates(self)
+    guard let deleted = try fates.deleted(target) else { return false }
+    fates.add(deleted, try zone.object(deleted), .here)
+    try fates.keep(deleted, requiredBy: source)
+    for key in fates.keptInOrder {
+      guard let kept = fates.kept[key] else { continue }
+      try keep(kept, fates.candidates[key]?.object ?? zone.object(key))
+      for taken in takenAlong.removeValue(forKey: key) ?? [] { try taken.bringBack(self) }
+    }
+    return try transaction.concreteKey(root: target) != nil
   }
 
   /// An object that one side deleted stays, or comes back.
@@ -97,6 +117,7 @@ extension PageApplier {
     let candidate = fates.candidates[taken.target]
     let isOurs = candidate?.side == .here
     let values = try currentValues(of: key)
+    if isOurs { takenAlong[taken.target, default: []].append(try TakenAlong(key, entity, self)) }
     try journal.addWhole(
       entity: entity, key: key, outcome: isOurs ? .local : .remote,
       localTime: try transaction.editTime(pending[key]?.lastTransaction ?? taken.cause),

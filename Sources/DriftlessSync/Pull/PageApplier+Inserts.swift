@@ -122,7 +122,7 @@ extension PageApplier {
         value, of: key, property.name, reason: refusal, sequence: side.sequence,
         sender: side.origin, at: now)
     }
-    return standIn.value
+    return standIn.shown
   }
 
   /// One value of a column; references become keys of this store, in place of what they referred

@@ -21,7 +21,12 @@ extension PageApplier {
     if remembered.haveCome { try repeatDeletes() }
     // With every delete decided. A ring may close where nothing of both sides is the same property.
     try uniqueness.run()
-    try TreeSettlement(self).run()
+    // What comes back with a reference may have a key, or a partner.
+    if try TreeSettlement(self).run() { try uniqueness.run() }
+    for key in standingDeletes { try zone.remove(key) }
+    standingDeletes = []
+    takenAlong = [:]
+    partnerWords = [:]
     // With every place of every list decided.
     try placeConflicts.journal(by: self)
     placeConflicts = PlaceConflicts()

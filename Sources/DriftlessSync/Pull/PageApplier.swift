@@ -35,6 +35,12 @@ final class PageApplier {
   var isLateInPart = false
   /// What later entries say of sets, of the one that came late last.
   var laterElements: LaterElements?
+  /// Deletes of here that stand against what the zone says of the objects, until all is settled.
+  var standingDeletes: [ObjectKey] = []
+  /// What deletes of here took along of the zone's when they were settled, by the object that was deleted.
+  var takenAlong: [ObjectKey: [TakenAlong]] = [:]
+  /// What the zone said of pending owning ends of one-to-one relationships, where that stands.
+  var partnerWords: [ObjectKey: [Int: RemoteSide]] = [:]
   /// What was deleted here and may come.
   var remembered: RememberedDeletes
   var journal: JournalDraft
@@ -43,6 +49,8 @@ final class PageApplier {
   var times: ImportTimes
   /// What waits for a unique key that another object holds.
   let keptKeys: KeptKeys
+  /// What is left without a value that its model requires.
+  var lacks: LackedValues { keptKeys.lacks }
   var report = PullReport()
   /// It takes in what the zone's log comes to: no entry of it says what came first.
   var isJoining = false

@@ -5,13 +5,16 @@ import Foundation
 ///
 /// The log never has one: a push is stale when an ancestor that it relies on has moved. So in a ring
 /// there is a pending edit, and the latest one gives way: its reference goes back to what the zone
-/// has, and to its place there. A move within a list closes no ring.
+/// has, and to its place there. A move within a list closes no ring. Where a parent is required, an edit gives way that has one
+/// to go back to.
 struct TreeSettlement {
   private let applier: PageApplier
 
   init(_ applier: PageApplier) { self.applier = applier }
 
-  func run() throws {
+  /// - Returns: whether anything gave way.
+  func run() throws -> Bool {
+    var isChanged = false
     let moved = applier.pending.objects.keys.filter { key in
       guard let object = applier.pending[key], object.whole != .delete,
         let entity = applier.schema.entity(numbered: key.entity)
@@ -23,9 +26,11 @@ struct TreeSettlement {
       for property in entity.trees {
         while let ring = try ring(from: key, property) {
           guard try giveWay(ring, property) else { break }
+          isChanged = true
         }
       }
     }
+    return isChanged
   }
 
   /// The objects of the ring that an object's ancestors close, if they do.
@@ -63,7 +68,7 @@ struct TreeSettlement {
   ///
   /// - Returns: false when none is pending: the ring is the log's, and stays.
   private func giveWay(_ ring: [ObjectKey], _ property: SyncSchema.Property) throws -> Bool {
-    var latest: (key: ObjectKey, time: HybridTime)?
+    var latest: (key: ObjectKey, time: HybridTime, isFilled: Bool)?
     for key in ring {
       guard let tree = parentProperty(property.name, of: key),
         let edit = applier.pending[key]?.transaction(of: tree.slot),
@@ -71,11 +76,25 @@ struct TreeSettlement {
         try !applier.isPlaceAlone(tree, of: key, shown)
       else { continue }
       let time = try applier.transaction.editTime(edit)
-      if latest.map({ $0.time <= time }) ?? true { latest = (key, time) }
+      let isFilled = try staysFilled(key, tree)
+      let isBetter = latest.map {
+        $0.isFilled == isFilled ? $0.time <= time : isFilled
+      }
+      if isBetter ?? true { latest = (key, time, isFilled) }
     }
     guard let latest, let tree = parentProperty(property.name, of: latest.key) else { return false }
     try takeBack(latest.key, tree, time: latest.time)
     return true
+  }
+
+  /// Whether a reference may go back to what the zone has: there is something, or it need not have anything.
+  private func staysFilled(_ key: ObjectKey, _ property: SyncSchema.Property) throws -> Bool {
+    guard property.relationship?.isOptional == false else { return true }
+    guard applier.pending[key]?.whole == PendingObject.Whole.none,
+      case .reference(let parent) = try applier.zoneValue(of: key, property)
+    else { return false }
+    return try applier.transaction.concreteKey(root: parent) != nil
+      || DeleteFates(applier).deleted(parent) != nil
   }
 
   private func takeBack(
@@ -85,7 +104,14 @@ struct TreeSettlement {
     let transaction = applier.transaction
     var values = try applier.currentValues(of: key)
     let local = values[property.slot]
-    let kept = try applier.living(applier.zoneValue(of: key, property), property, of: key)
+    let zones = try applier.zoneValue(of: key, property)
+    if property.relationship?.isOptional == false, case .reference(let parent) = zones {
+      _ = try applier.isThere(parent, orBackFor: key)
+    }
+    let kept = try applier.living(zones, property, of: key)
+    if kept.isNull, property.relationship?.isOptional == false {
+      applier.lacks.note(key, property.slot, had: local, .unknown)
+    }
     values[property.slot] = kept
     try transaction.update(
       key, PropertyMask([property.slot]), values: values, expectedVersion: nil)

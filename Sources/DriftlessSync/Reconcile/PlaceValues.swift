@@ -193,7 +193,8 @@ extension SyncSchema.Property {
   var mayGoBack: Bool {
     switch kind {
     case .attribute: isKeyed && !keepsDeltas
-    case .toOne(let relationship), .place(let relationship): isKeyed || relationship.isTree
+    case .toOne(let relationship), .place(let relationship):
+      isKeyed || relationship.isTree || relationship.isOwnOneToOne
     case .elements: false
     }
   }

@@ -283,6 +283,8 @@ extension SyncEngine {
     try Parking.forget(above: place.sequence, on: connection)
     try AcceptedParking.forgetPlaces(above: place.sequence, transaction)
     try ZoneStates.remove(above: place.sequence, on: connection)
+    try KeptKeys.redate(above: place.sequence, on: connection)
+    try LackedValues.redate(above: place.sequence, on: connection)
     try Outbox.clear(on: connection)
     try LogPlaces.drop(above: place.sequence, on: connection)
     try KeptFrames.drop(above: place.sequence, on: connection)

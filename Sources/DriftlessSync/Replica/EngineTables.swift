@@ -20,6 +20,7 @@ import DriftlessSQLite
 /// | `ZDL_ORIGIN` | who made the edits that are pending under their times |
 /// | `ZDL_PARKED_VALUE` | values of the zone that the model cannot hold |
 /// | `ZDL_KEPT` | values that wait for a unique key which another object holds (`KeptKeys`) |
+/// | `ZDL_LACKED` | required properties that a merge left empty (`LackedValues`) |
 /// | `ZDL_ALIAS` | identities that went when two objects became one (`Unions`) |
 /// | `ZDL_CHAIN` | places of the zone's log, with their chains: dense near the cursor, then thinner |
 /// | `ZDL_FRAME` | entries of the log that were applied or sent, for a server that loses them |
@@ -31,7 +32,7 @@ import DriftlessSQLite
 /// | `ZDL_VALUE` | large values on their way to the zone or from it (`ValuePieces`) |
 enum EngineTables {
   /// Grows with each table or column that is added, and with each rule that a table declares.
-  static let version: Int64 = 13
+  static let version: Int64 = 14
   static let versionSetting = "sync.tables"
 
   private static let statements =
@@ -39,7 +40,8 @@ enum EngineTables {
     + DanglingReferences.statements + Journal.statements + Parking.statements
     + [
       ZoneStates.statement, ParkedValues.statement, Quarantine.statement, ImportTimes.statement,
-      LogPlaces.statement, KeptFrames.statement, KeptKeys.statement, RememberedDeletes.statement,
+      LogPlaces.statement, KeptFrames.statement, KeptKeys.statement, LackedValues.statement,
+      RememberedDeletes.statement,
       StampOrigins.statement, SegmentPieces.statement, FormerParking.statement,
       OutboxPart.statement, StagedEntries.statement, ValuePieces.statement,
     ] + Unions.aliasStatements
@@ -155,6 +157,9 @@ enum EngineTables {
     try SegmentPieces.dropAll(on: connection)
     try StagedEntries.removeAll(on: connection)
     try ValuePieces.dropAll(on: connection)
+    // What waits, and what is empty, is so whatever log said it.
+    try KeptKeys.redate(above: 0, on: connection)
+    try LackedValues.redate(above: 0, on: connection)
   }
 
   /// Forgets what is pending, and what is kept for it.
@@ -174,7 +179,8 @@ enum EngineTables {
   {
     let connection = transaction.connection
     let notes: [String: (SQLiteConnection) throws -> Void] = [
-      "ZDL_KEPT": KeptKeys.removeAll(on:), "ZDL_ALIAS": Unions.removeAliases(on:),
+      "ZDL_KEPT": KeptKeys.removeAll(on:), "ZDL_LACKED": LackedValues.removeAll(on:),
+      "ZDL_ALIAS": Unions.removeAliases(on:),
       "ZDL_DELETED": RememberedDeletes.removeAll(on:), "ZDL_IMPORT": ImportTimes.removeAll(on:),
       "ZDL_GRAVE": Graves.dropAll(on:), "ZDL_SEGMENT": SegmentPieces.dropAll(on:),
       "ZDL_STAGED": StagedEntries.removeAll(on:), "ZDL_VALUE": ValuePieces.dropAll(on:),

@@ -70,7 +70,8 @@ package struct SyncSchema: Sendable {
       // It goes back to what the zone has with its reference.
       case .place(let relationship): isKeyed || relationship.isTree
       case .attribute: policy.needsBase || isKeyed
-      case .toOne(let relationship): policy.needsBase || isKeyed || relationship.isTree
+      case .toOne(let relationship):
+        policy.needsBase || isKeyed || relationship.isTree || relationship.isOwnOneToOne
       }
     }
   }
@@ -114,6 +115,9 @@ package struct SyncSchema: Sendable {
       for index in properties.indices {
         if case .elements = properties[index].kind { continue }
         properties[index].isKeyed = keys.contains(properties[index].slot)
+        if properties[index].isKeyed {
+          properties[index].standIn = properties[index].standIn?.ofKey
+        }
       }
       self.properties = properties
       trees = properties.filter { property in

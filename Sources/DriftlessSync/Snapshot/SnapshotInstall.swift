@@ -44,7 +44,9 @@ extension PageApplier {
     // The other ends of one-to-one relationships, and keys that were free too late.
     try finishKeys()
     // Which of them had it first is in the log alone.
-    guard keptKeys.isEmpty else { throw UnfitSnapshot(reason: "two objects have one unique key") }
+    guard !keptKeys.waitsForKeys else {
+      throw UnfitSnapshot(reason: "two objects have one unique key")
+    }
     return names.unknown
   }
 

@@ -1,0 +1,270 @@
+import Driftless
+import DriftlessSQLite
+import Foundation
+
+/// Required properties that a merge left empty: references and values of unique keys, where nothing could keep them filled.
+/// The object shows null there on every replica, and a list of what is set aside names it until somebody sets it. Owns
+/// `ZDL_LACKED`.
+final class LackedValues {
+  /// What each row keeps by itself.
+  static let rules: [RowRule] = [
+    .text("property"), .bytes("had"), .identity("origin"), .natural("sequence"),
+    .seconds("since"),
+  ]
+  static let statement = """
+    CREATE TABLE IF NOT EXISTS ZDL_LACKED(
+      entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL, had BLOB NOT NULL,
+      origin BLOB NOT NULL, sequence INTEGER NOT NULL, since REAL NOT NULL,
+      PRIMARY KEY (entity, key, property)\(RowRule.constraints(rules))) WITHOUT ROWID
+    """
+
+  /// How a list of what is set aside names them.
+  static let code = "required-empty"
+
+  private static let table = "ZDL_LACKED"
+
+  private struct Lack {
+    /// Null where that is not known here.
+    var had: PropertyValue
+    var side: RemoteSide
+  }
+
+  /// New rows of an entity, by their keys: which of them have no partner is known when all of them were followed.
+  private struct Newcomers {
+    var keys: ClosedRange<Int64>
+    var side: RemoteSide
+  }
+
+  /// What was written without a value. Much of it is filled before the transaction ends.
+  private var written: [ObjectKey: [Int: Lack]] = [:]
+  private var newcomers: [Int32: [Newcomers]] = [:]
+  /// What the table has, once something asks.
+  private var noted: [ObjectKey: Set<Int>]?
+  /// What of that is filled by now, or gone.
+  private var filled: [ObjectKey: Set<Int>] = [:]
+
+  /// A row was written without a value that its model requires.
+  func note(_ key: ObjectKey, _ slot: Int, had: PropertyValue, _ side: RemoteSide) {
+    filled[key]?.remove(slot)
+    if had.isNull, written[key]?[slot] != nil { return }
+    written[key, default: [:]][slot] = Lack(had: had, side: side)
+  }
+
+  /// A row was written with a value that its model requires.
+  func noteFill(_ key: ObjectKey, _ slot: Int, _ transaction: ReadTransaction) throws {
+    if !written.isEmpty { written[key]?[slot] = nil }
+    if try noted(transaction)[key]?.contains(slot) == true {
+      filled[key, default: []].insert(slot)
+    }
+  }
+
+  /// A row goes.
+  func noteGone(_ key: ObjectKey, _ transaction: ReadTransaction) throws {
+    if !written.isEmpty { written[key] = nil }
+    if let slots = try noted(transaction)[key] { filled[key] = slots }
+  }
+
+  /// A row is new, and its entity requires partners at ends that follow others.
+  func noteNew(_ key: ObjectKey, _ side: RemoteSide) {
+    // Rows of before that lie between are looked at as well.
+    if let last = newcomers[key.entity]?.last?.keys, key.key >= last.lowerBound,
+      key.key - last.upperBound < 1_000, let count = newcomers[key.entity]?.count
+    {
+      newcomers[key.entity]?[count - 1].keys = last.lowerBound...max(last.upperBound, key.key)
+    } else {
+      newcomers[key.entity, default: []].append(Newcomers(keys: key.key...key.key, side: side))
+    }
+  }
+
+  private func noted(_ transaction: ReadTransaction) throws -> [ObjectKey: Set<Int>] {
+    if let noted { return noted }
+    var noted: [ObjectKey: Set<Int>] = [:]
+    try Self.forEach(transaction) { noted[$0, default: []].insert($1) }
+    self.noted = noted
+    return noted
+  }
+
+  /// Looks which of the new rows have no partner.
+  private func lookAtNewcomers(_ transaction: ReadTransaction) throws {
+    for (number, ranges) in newcomers {
+      for slot in transaction.schema.requiredFollowers(numbered: number).indexes {
+        for range in ranges {
+          for key in try transaction.keys(of: number, without: slot, in: range.keys) {
+            note(key, slot, had: .null, range.side)
+          }
+        }
+      }
+    }
+    newcomers.removeAll()
+  }
+
+  /// What is empty now, of what was written without a value, here or before.
+  func empty(_ transaction: ReadTransaction) throws -> [(key: ObjectKey, slot: Int)] {
+    try lookAtNewcomers(transaction)
+    let noted = try noted(transaction)
+    let found = noted.merging(written.mapValues { Set($0.keys) }) { $0.union($1) }
+    var empty: [(key: ObjectKey, slot: Int)] = []
+    for (key, slots) in found.sorted(by: {
+      ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key)
+    }) {
+      let row = try transaction.knownOwnRow(key)?.values
+      for slot in slots.sorted() {
+        if row?[slot].isNull == true {
+          empty.append((key, slot))
+        } else if noted[key]?.contains(slot) == true {
+          filled[key, default: []].insert(slot)
+        }
+      }
+    }
+    return empty
+  }
+
+  /// Notes what is empty in the end, and lets go of what is not.
+  func save(_ transaction: WriteTransaction, at now: Date) throws {
+    let connection = transaction.connection
+    try lookAtNewcomers(transaction)
+    var anew: [AcceptedParking.Value] = []
+    for (key, lacks) in written {
+      guard let row = try transaction.knownOwnRow(key)?.values,
+        let layout = transaction.schema.entity(numbered: key.entity)?.layout
+      else { continue }
+      for (slot, lack) in lacks where row[slot].isNull {
+        // What it had once says more than that it had nothing since.
+        let verb = lack.had.isNull ? "INSERT OR IGNORE" : "INSERT OR REPLACE"
+        if !lack.had.isNull {
+          anew.append(
+            AcceptedParking.Value(
+              object: try transaction.identity(of: key), property: layout.slots[slot].name))
+        }
+        try connection.perform(
+          "\(verb) INTO ZDL_LACKED VALUES (?, ?, ?, ?, ?, ?, ?)",
+          [
+            .integer(Int64(key.entity)), .integer(key.key), .text(layout.slots[slot].name),
+            .blob(RowArchive.encode([lack.had])), .uuid(lack.side.origin),
+            .unsigned(lack.side.sequence), .real(now.timeIntervalSince1970),
+          ])
+      }
+    }
+    written.removeAll()
+    try AcceptedParking.forget(anew, transaction)
+    try Self.drop(
+      filled.flatMap { key, slots in slots.map { (key: key, slot: $0) } }, transaction)
+    filled.removeAll()
+    noted = nil
+  }
+
+  /// Lets go of what is not empty any more; it is accepted no longer.
+  private static func drop(
+    _ filled: [(key: ObjectKey, slot: Int)], _ transaction: WriteTransaction
+  ) throws {
+    var dropped: [AcceptedParking.Value] = []
+    for (key, slot) in filled where try transaction.knownOwnRow(key)?.values[slot].isNull != true {
+      guard let name = transaction.schema.entity(numbered: key.entity)?.layout.slots[slot].name
+      else { continue }
+      try transaction.connection.perform(
+        "DELETE FROM ZDL_LACKED WHERE entity = ? AND key = ? AND property = ?",
+        [.integer(Int64(key.entity)), .integer(key.key), .text(name)])
+      dropped.append(
+        AcceptedParking.Value(object: try transaction.identity(of: key), property: name))
+    }
+    try AcceptedParking.forget(dropped, transaction)
+  }
+
+  /// The zone has what was edited here: lets go of what that filled, or deleted.
+  static func settle(_ pending: PendingSet, _ transaction: WriteTransaction) throws {
+    guard try EngineTables.has(table, on: transaction.connection) else { return }
+    var filled: [(key: ObjectKey, slot: Int)] = []
+    let mayFollow = OneToOneEnds.mayClash(pending, transaction.schema)
+    try forEach(transaction) { key, slot in
+      let object = pending[key]
+      let isFollower =
+        mayFollow && transaction.schema.requiredFollowers(numbered: key.entity).contains(slot)
+      guard object?.whole == .delete || object?.transaction(of: slot) != nil || isFollower else {
+        return
+      }
+      filled.append((key, slot))
+    }
+    try drop(filled, transaction)
+  }
+
+  /// The log above a place is another one.
+  static func redate(above sequence: UInt64, on connection: SQLiteConnection) throws {
+    guard try EngineTables.has(table, on: connection) else { return }
+    try connection.perform(
+      "UPDATE ZDL_LACKED SET sequence = ? WHERE sequence > ?",
+      [.unsigned(sequence), .unsigned(sequence)])
+  }
+
+  private static func forEach(
+    _ transaction: ReadTransaction, _ body: (ObjectKey, Int) throws -> Void
+  ) throws {
+    var rows: [(ObjectKey, Int)] = []
+    try transaction.connection.forEachRow("SELECT entity, key, property FROM ZDL_LACKED") { row in
+      let key = row.objectKey(0, 1)
+      guard
+        let slot = transaction.schema.entity(numbered: key.entity)?.layout
+          .index(named: row.string(2))
+      else { return }
+      rows.append((key, slot))
+    }
+    for (key, slot) in rows { try body(key, slot) }
+  }
+
+  static func removeAll(on connection: SQLiteConnection) throws {
+    try connection.perform("DELETE FROM ZDL_LACKED")
+  }
+
+  // MARK: Telling
+
+  /// What is empty, as a list of what is set aside tells it, without what that names for another reason.
+  static func parked(
+    _ transaction: ReadTransaction, _ schema: SyncSchema
+  ) throws -> [ParkedEntry] {
+    let connection = transaction.connection
+    guard try EngineTables.has(table, on: connection),
+      try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_LACKED)") != 0
+    else { return [] }
+    let waiting = try KeptKeys.waiting(transaction, schema)
+    let setAside = try ParkedValues(connection)
+    var parked: [ParkedEntry] = []
+    try connection.forEachRow(
+      "SELECT entity, key, property, had, origin, sequence, since FROM ZDL_LACKED"
+    ) { row in
+      let key = row.objectKey(0, 1)
+      let name = row.string(2)
+      guard let entity = transaction.schema.entity(numbered: key.entity),
+        let slot = entity.layout.index(named: name),
+        // A model may require less by now.
+        transaction.schema.requiredMask(numbered: key.entity).contains(slot),
+        try transaction.knownOwnRow(key)?.values[slot].isNull == true,
+        !waiting.contains(where: { $0.key == key && $0.property == name }),
+        try setAside.value(of: key, name) == nil
+      else { return }
+      let had = try RowArchive.decodeValues(row.data(3)).first ?? .null
+      parked.append(
+        ParkedEntry(
+          sequence: row.unsigned(5), sender: UUID(networkBytes: row.data(4)), code: code,
+          reason: "\(name) is required, and empty since a merge\(try words(had, transaction)): "
+            + "set it, here or on any replica.",
+          names: [], object: try transaction.identity(of: key), entity: entity.name,
+          property: name, since: Date(timeIntervalSince1970: row.double(6)),
+          bytes: row.data(3).count))
+    }
+    return parked
+  }
+
+  private static func words(
+    _ had: PropertyValue, _ transaction: ReadTransaction
+  ) throws -> String {
+    switch had {
+    case .null: return ""
+    case .reference(let target):
+      return ", which took object \(try transaction.identity(of: target).uuidString.lowercased())"
+    default:
+      guard SealedValue.cell(in: had) == nil, LargeCell.value(in: had) == nil else { return "" }
+      var json = JSONText()
+      json.value(had) { _, _ in }
+      return ", which took \(String(decoding: json.bytes, as: UTF8.self))"
+    }
+  }
+}

@@ -1,0 +1,119 @@
+/// Scenarios that run by name.
+extension Scenario {
+  /// Several kinds of bad luck at once.
+  static let combined: [Scenario] = [
+    make("both restored") {
+      $0.server = .sqlite
+      $0.hasStoreRestores = true
+      $0.hasServerRestores = true
+    },
+    make("clones of restored servers") {
+      $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasServerRestores = true
+    },
+    make("joining clones of restored servers") {
+      $0.server = .sqlite
+      $0.hasJoins = true
+      $0.hasClones = true
+      $0.hasServerRestores = true
+    },
+    make("large values, whatever happens") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasRepeatedValues = true
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.hasClones = true
+      $0.hasServerRestores = true
+      $0.hasStoreRestores = true
+      $0.hasZoneRenewals = true
+    },
+    make("clones in renewed zones") {
+      $0.server = .sqlite
+      $0.hasClones = true
+      $0.hasZoneRenewals = true
+    },
+    make("clocks and restored servers") {
+      $0.server = .sqlite
+      $0.clockSteps = 1_600_000_000_000
+      $0.hasServerRestores = true
+    },
+    make("model versions in renewed zones") {
+      $0.server = .sqlite
+      $0.hasModelVersions = true
+      $0.hasZoneRenewals = true
+    },
+    make("given identities in renewed zones") {
+      $0.server = .sqlite
+      $0.hasGivenIdentities = true
+      $0.hasZoneRenewals = true
+    },
+    make("migrations") { $0.hasMigrations = true },
+    make("required of restored servers") {
+      $0.hasRequired = true
+      $0.hasDeleteRules = true
+      $0.hasServerRestores = true
+      $0.objectsMax = 16
+    },
+    make("required of clones and restored stores") {
+      $0.hasRequired = true
+      $0.hasDeleteRules = true
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+      $0.objectsMax = 16
+    },
+    make("required in renewed zones") {
+      $0.hasRequired = true
+      $0.hasDeleteRules = true
+      $0.hasZoneRenewals = true
+      $0.objectsMax = 16
+    },
+    make("pairs of clones and restored stores") {
+      $0.hasPairs = true
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+      $0.objectsMax = 10
+    },
+    make("pairs in renewed zones") {
+      $0.hasPairs = true
+      $0.hasZoneRenewals = true
+      $0.objectsMax = 10
+    },
+    make("migrations of restored stores") {
+      $0.hasMigrations = true
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+    },
+    make("migrations and restored servers") {
+      $0.hasMigrations = true
+      $0.hasJoins = true
+      $0.hasServerRestores = true
+    },
+    make("accepted entries") {
+      $0.hasDamagedEntries = true
+      $0.hasAccepts = true
+      $0.hasServerRestores = true
+    },
+    make("servers put back between requests") {
+      $0.hasTakenKeys = true
+      $0.objectsMax = 12
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+      $0.hasTrees = true
+      $0.hasServerRestores = true
+      $0.hasServerInterludes = true
+      $0.keepsFewEntries = true
+      $0.interludes = 25
+    },
+    make("left zone with keys and rules") {
+      $0.hasLeaves = true
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+      $0.hasDeleteRules = true
+      $0.hasTrees = true
+      $0.hasOrderedManyToMany = true
+      $0.hasGivenIdentities = true
+    },
+  ]
+}
