@@ -73,8 +73,7 @@ extension SyncEngine {
       let count =
         try Parking.ask(sequence, on: transaction.connection)
         + parked.count { $0.code == KeptKeys.code && (sequence ?? $0.sequence) == $0.sequence }
-        + (NamesLeftOut.load(transaction).map { (sequence ?? $0.sequence) == $0.sequence ? 1 : 0 }
-          ?? 0)
+        + (NamesLeftOut.ask(sequence, transaction) ? 1 : 0)
       if parked.contains(where: { $0.code == LargeCell.code }) {
         try transaction.setSetting(retrySetting, .integer(1))
       }
