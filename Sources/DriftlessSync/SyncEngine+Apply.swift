@@ -18,9 +18,11 @@ extension SyncEngine {
     while let first = rest.first {
       do {
         let batch = try decode(rest.prefix(single > 0 ? 1 : Self.batch(rest)))
-        let bytes = batch.reduce(0) { $0.addingClamped($1.entry.frame.count) }
-        try requireRoom(
-          for: bytes.multipliedClamped(by: SyncTuning.appliedShare), "What others pushed")
+        let bytes = try bytesToApply(batch)
+        if bytes > 0 {
+          try requireRoom(
+            for: bytes, "What others pushed", mayUseReserve: bytes <= SyncTuning.smallApplyBytes)
+        }
         do {
           report.add(
             try apply(batch, generation: cursor.generation, head: head, allowsMassDelete))
