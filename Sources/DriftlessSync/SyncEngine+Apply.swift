@@ -220,6 +220,8 @@ extension SyncEngine {
       try RememberedDeletes.trim(options, now: store.now, on: transaction.connection)
       try LeftZone.forget(transaction)
       try ValuePieces.trim(on: transaction.connection)
+      // The log was there: it has told what became of counts.
+      try Self.endOldCounts(transaction)
     }
     let state = try replicaState()
     if head > state.head { try writeState { $0.head = max($0.head, head) } }

@@ -111,7 +111,6 @@ extension SyncEngine {
         // The zone has answered as the one that the store knows: a person's word about another log was for this sync.
         try transaction.setSetting(Self.replacedSetting, nil)
         try transaction.setSetting(Self.allowedSetting, nil)
-        try transaction.setSetting(Self.oldCountsSetting, nil)
       }
       if state != before { try state.save(on: transaction.connection) }
     }
