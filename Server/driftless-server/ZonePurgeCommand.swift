@@ -34,6 +34,9 @@ extension ZoneCommand {
     @Flag(help: "Tell what would go, and change nothing.")
     var dryRun = false
 
+    @Flag(help: "Begin though the disk may have no room: twice the log is the most that it takes.")
+    var force = false
+
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
@@ -47,6 +50,7 @@ extension ZoneCommand {
       try common.administeringZones { administration in
         let options = PurgeOptions(
           keepDays: keepDays, replicaDays: replicaDays, isTried: tried, isDryRun: dryRun,
+          isForced: force,
           through: through ?? .max)
         let report = try administration.purgeZone(name, options)
         if common.json { return try common.printJSON(PurgeLine(report)) }

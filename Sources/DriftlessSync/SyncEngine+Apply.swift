@@ -18,9 +18,11 @@ extension SyncEngine {
     while let first = rest.first {
       do {
         let batch = try decode(rest.prefix(single > 0 ? 1 : Self.batch(rest)))
-        let bytes = batch.reduce(0) { $0.addingClamped($1.entry.frame.count) }
-        try requireRoom(
-          for: bytes.multipliedClamped(by: SyncTuning.appliedShare), "What others pushed")
+        let bytes = try bytesToApply(batch)
+        if bytes > 0 {
+          try requireRoom(
+            for: bytes, "What others pushed", mayUseReserve: bytes <= SyncTuning.smallApplyBytes)
+        }
         do {
           report.add(
             try apply(batch, generation: cursor.generation, head: head, allowsMassDelete))
@@ -219,6 +221,8 @@ extension SyncEngine {
       try RememberedDeletes.trim(options, now: store.now, on: transaction.connection)
       try LeftZone.forget(transaction)
       try ValuePieces.trim(on: transaction.connection)
+      // The log was there: it has told what became of counts.
+      try Self.endOldCounts(transaction)
     }
     let state = try replicaState()
     if head > state.head { try writeState { $0.head = max($0.head, head) } }

@@ -192,6 +192,17 @@ extension SyncEngine {
       let set = side == .local ? entry.local : entry.remote
       if let value = side == .local ? values.local : values.remote {
         let (entity, property) = try property(name, of: entry, schema)
+        if side == .local, entry.outcome == .remote, entry.isOfUnknownZone, entry.base != nil,
+          property.policy == .counter
+        {
+          // Of a count that was left out the journal has what was counted: it is added once.
+          if entry.decision != .local {
+            try PutBack(entry, entity, transaction, schema: schema, withoutLost: withoutLost)
+              .add(value, property, row: values.row)
+          }
+          try Journal.decide(number, side, at: store.now, on: transaction.connection)
+          return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
+        }
         let opener = CellOpener(transaction, schema: schema)
         let opened = SealedValue.cell(in: value).flatMap {
           opener.value(ofCell: $0, property, of: entity, identity: entry.object)
@@ -202,6 +213,11 @@ extension SyncEngine {
         let (entity, property) = try property(name, of: entry, schema)
         try PutBack(entry, entity, transaction, schema: schema, withoutLost: withoutLost)
           .set(elements: set, property, row: values.row)
+      } else if side == .remote, entry.isOfUnknownZone {
+        throw SyncError(
+          .cannotUndo,
+          "Conflict \(number) does not have what \(name) was in the zone: \(entry.explanation)",
+          suggestion: "Set \(name) by hand to what it is to be.")
       } else if try isAlive(entry, schema, transaction) {
         throw SyncError(
           .cannotUndo, "On that side object \(entry.object.uuidString.lowercased()) was deleted.",
@@ -247,5 +263,13 @@ extension SyncEngine {
       let key = try PutBack.key(of: entry, entity, transaction)
     else { return false }
     return try transaction.knownRow(key) != nil
+  }
+}
+
+extension JournalEntry {
+  /// What was given up here, or sent by a person's word, with no change of the zone to meet it.
+  fileprivate var isOfUnknownZone: Bool {
+    remote == nil && kept == nil && property != nil && sequence == 0
+      && origin == RemoteSide.unknown.origin
   }
 }

@@ -140,7 +140,9 @@ extension SyncEngine {
       }
       try EngineTables.forgetDamagedNotes(findings, in: transaction)
       // A person's word was about the log of before.
-      for setting in [replacedSetting, allowedSetting, oldCountsSetting] {
+      for setting in [
+        replacedSetting, allowedSetting, oldCountsSetting, oldCountsAskedSetting,
+      ] {
         try transaction.setSetting(setting, nil)
       }
       try transaction.renewMintPrefix()

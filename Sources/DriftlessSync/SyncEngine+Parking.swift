@@ -77,8 +77,7 @@ extension SyncEngine {
           [KeptKeys.code, LackedValues.code].contains($0.code)
             && (sequence ?? $0.sequence) == $0.sequence
         }
-        + (NamesLeftOut.load(transaction).map { (sequence ?? $0.sequence) == $0.sequence ? 1 : 0 }
-          ?? 0)
+        + (NamesLeftOut.ask(sequence, transaction) ? 1 : 0)
       if parked.contains(where: { $0.code == LargeCell.code }) {
         try transaction.setSetting(retrySetting, .integer(1))
       }

@@ -82,10 +82,12 @@ extension SyncEngine {
 
   /// Keeps an entry behind the cursor, and behind those that are kept already.
   private func stage(_ entry: PullPage.Entry, _ generation: UUID) throws {
-    let staged = try store.read { try StagedEntries.bytes(on: $0.connection) }
-    try requireRoom(
-      for: staged.addingClamped(entry.frame.count).multipliedClamped(by: SyncTuning.appliedShare),
-      "A push of others in several parts")
+    if !entry.isOwnHeaderOnly {
+      let staged = try store.read { try StagedEntries.bytes(on: $0.connection) }
+      try requireRoom(
+        for: staged.addingClamped(entry.frame.count)
+          .multipliedClamped(by: SyncTuning.appliedShare), "A push of others in several parts")
+    }
     try bookkeep { transaction in
       let connection = transaction.connection
       let state = try Self.state(on: connection, of: store)
@@ -99,7 +101,9 @@ extension SyncEngine {
   private func applyStaged(
     _ generation: UUID, head: UInt64, allowsMassDelete: Bool
   ) throws -> PullReport {
-    let (staged, newest, deletes) = try store.read { try lookAtStaged($0) }
+    let (staged, newest, deletes, values) = try store.read { try lookAtStaged($0) }
+    let copied = try bytesToCopy(values)
+    if copied > 0 { try requireRoom(for: copied, "A push of others in several parts") }
     var unfit: [UInt64: String] = [:]
     while true {
       var current = staged.lowerBound
@@ -161,15 +165,19 @@ extension SyncEngine {
     try applier.apply(contents, entry)
   }
 
-  /// The entries of the push that is here, the newest time in it, and how many objects it deletes.
+  /// The entries of the push that is here, the newest time in it, how many objects it deletes, and the large values that it
+  /// names.
   private func lookAtStaged(
     _ transaction: ReadTransaction
-  ) throws -> (entries: ClosedRange<UInt64>, newest: HybridTime?, deletes: Int) {
+  ) throws -> (
+    entries: ClosedRange<UInt64>, newest: HybridTime?, deletes: Int, values: Set<LargeValue>
+  ) {
     let state = try Self.state(on: transaction.connection, of: store)
     let first = state.cursor &+ 1
     let last = try StagedEntries.last(on: transaction.connection)?.sequence ?? 0
     var newest: HybridTime?
     var deletes = 0
+    var values: Set<LargeValue> = []
     guard first <= last else { throw SyncError.otherLog }
     for sequence in first...last {
       guard let entry = try StagedEntries.entry(at: sequence, on: transaction.connection) else {
@@ -179,6 +187,7 @@ extension SyncEngine {
         try !LogPlaces.has(entry.mark, on: transaction.connection),
         let (header, index) = try? ChangeSetDecoder().decodeIndex(entry.frame)
       else { continue }
+      values.formUnion(index.values)
       if !header.massDeleteIsMeant {
         deletes += index.tombstones.count
         for group in index.groups where group.kind == .delete { deletes += group.objects.count }
@@ -188,7 +197,7 @@ extension SyncEngine {
         newest = newest.map { max($0, time) } ?? time
       }
     }
-    return (first...last, newest, deletes)
+    return (first...last, newest, deletes, values)
   }
 
   /// The deletes of a push count together, whichever parts tell them.

@@ -101,7 +101,10 @@ extension SyncEngine {
     try bookkeep { transaction in
       var state = try Self.state(on: transaction.connection, of: store)
       let before = state
-      state.lastError = error.map { "\($0)" }
+      // What an operation that succeeds has nothing to do with waits on: deletes that a person has to say a word about.
+      if try error != nil || !deletesWait(transaction) {
+        state.lastError = error.map { "\($0)" }
+      }
       if let error {
         try Self.note(SyncFailure(error), before, now: store.now, transaction)
       } else {
@@ -111,10 +114,14 @@ extension SyncEngine {
         // The zone has answered as the one that the store knows: a person's word about another log was for this sync.
         try transaction.setSetting(Self.replacedSetting, nil)
         try transaction.setSetting(Self.allowedSetting, nil)
-        try transaction.setSetting(Self.oldCountsSetting, nil)
       }
       if state != before { try state.save(on: transaction.connection) }
     }
+  }
+
+  private func deletesWait(_ transaction: ReadTransaction) throws -> Bool {
+    try WaitingDeletes.areNoted(transaction)
+      || !ZoneStates.braked(on: transaction.connection).isEmpty
   }
 
   func replicaState() throws -> ReplicaState {

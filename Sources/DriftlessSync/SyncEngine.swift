@@ -57,6 +57,8 @@ public actor SyncEngine {
   var believesZoneClock = false
   /// Snapshots that could not be taken in, and why: they are not fetched again.
   var unfitSnapshots: [UnfitPlace] = []
+  /// What was free when a snapshot filled the disk: it is tried again where there is more.
+  var snapshotFilled: Int?
   /// The pending set of the last operation; brought up to date from history by the next.
   var pendingCache: PendingCache?
 

@@ -132,8 +132,7 @@ extension SyncError {
       suggestion: hasNothing
         ? "Sync with the program and the model that the zone's other stores have, which takes what the snapshot names. "
           + "The store goes on without the zone until then."
-        : "The store goes on without the zone. Where its model lacks what is named, sync with the program that the zone's other "
-          + "stores have. Else keep a copy of it (syncctl export), and give up what was not sent: syncctl sync "
+        : "The store goes on without the zone. Keep a copy of it (syncctl export), and give up what was not sent: syncctl sync "
           + "--give-up-unsent. It stands in a file and in the journal then, and can be put back."
     )
   }

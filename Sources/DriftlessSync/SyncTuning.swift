@@ -33,11 +33,15 @@ enum SyncTuning {
   static let lostValuesMax = 10_000
   /// Bytes of large values that are fetched before the entries that name them are applied, one at least.
   static let valueBytesAtOnce = 64 << 20
-  /// Of 1. What a compressed byte of the log takes of the disk while it is taken in: rows, history and indexes, and all of them
-  /// once more in the write-ahead log.
+  /// Of 1. What a byte of the log takes of the disk while it is taken in, where only its compressed bytes are known: rows,
+  /// history and indexes, and all of them once more in the write-ahead log.
   static let appliedShare = 8
-  /// A large value lies on the disk once while it travels, and once where it belongs.
-  static let valueShare = 2
+  /// Of 1. The same of a byte that is not compressed.
+  static let inflatedShare = 4
+  /// Bytes. So little may use half of what is left to saves: an edit of others, or a delete, comes all the same.
+  static let smallApplyBytes = 64 << 10
+  /// A large value lies on the disk once while it travels, once where it belongs, and once in the write-ahead log on its way there.
+  static let valueShare = 3
   /// Answers to pieces of a large value that bring it no further, before a server is taken to be none.
   static let valueAnswersMax = 8
   /// Bytes. What is refused as too large is sent in smaller parts, down to this: no server, and no proxy before one, takes less.

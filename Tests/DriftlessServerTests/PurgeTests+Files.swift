@@ -16,9 +16,32 @@ extension PurgeTests {
     #expect(error?.code == .diskFull)
     #expect(error?.message.contains("there is room for 100") == true)
     #expect(try count("log") == 4 && count("purged") == 0)
-    options.freeBytes = { 1 << 30 }
+    var dry = Self.all(through: 2, isDryRun: true)
+    dry.freeBytes = { 100 }
+    #expect(try purge(dry).floor == 2, "it tells, and keeps nothing")
+    #expect(error?.suggestion.contains("--force") == true)
+    options.isForced = true
     #expect(try purge(options).floor == 2)
     try expectWhole()
+  }
+
+  @Test("What is free within the database is room for a purge")
+  func freePages() async throws {
+    _ = try await pushed(4)
+    try sql("CREATE TABLE other(bytes BLOB); INSERT INTO other VALUES(zeroblob(4000000))")
+    try sql("DROP TABLE other")
+    var options = Self.all(through: 2)
+    // The files of the snapshot, and nothing of the database.
+    let bytes = try logBytes()
+    options.freeBytes = { bytes }
+    #expect(try purge(options).floor == 2)
+    try expectWhole()
+  }
+
+  private func logBytes() throws -> Int {
+    let connection = try SQLiteConnection(path: zone.folder.database.path, mode: .readWrite)
+    defer { connection.close() }
+    return Int(try connection.integer("SELECT cast(total(size) AS INTEGER) FROM log") ?? 0)
   }
 
   @Test("What a purge has written is taken away by none that has not its lock, named or not")

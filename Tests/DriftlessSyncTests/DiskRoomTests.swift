@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessProtocol
+import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -11,14 +12,25 @@ struct DiskRoomTests {
   /// What the file system says that it has free.
   private final class Disk: Sendable {
     private let free = Mutex(Int.max)
+    private let filling = Mutex<(bytes: Int, isDue: @Sendable () -> Bool)?>(nil)
     static let reserve = 1 << 20
 
     func leave(_ bytes: Int) { free.withLock { $0 = bytes < .max ? bytes + Self.reserve : bytes } }
 
+    /// So much is left as soon as something is so.
+    func fill(to bytes: Int, when isDue: @escaping @Sendable () -> Bool) {
+      filling.withLock { $0 = (bytes + Self.reserve, isDue) }
+    }
+
+    private var bytes: Int {
+      if let filling = filling.withLock({ $0 }), filling.isDue() { return filling.bytes }
+      return free.withLock { $0 }
+    }
+
     var options: SyncOptions {
       var options = SyncOptions()
       options.diskRoom = { _ in
-        DiskRoom(free: self.free.withLock { $0 }, reserve: Self.reserve)
+        DiskRoom(free: self.bytes, reserve: Self.reserve)
       }
       return options
     }
@@ -54,7 +66,7 @@ struct DiskRoomTests {
     for number in 0..<50 { try world[0].insert("Item", ["title": .string("\(UUID()) \(number)")]) }
     try await world[0].sync()
     let own = try world[1].insert("Item", ["title": .string("own")])
-    disk.leave(100)
+    disk.leave(-3 * Disk.reserve / 4)
     for _ in 0..<2 { await expectFull(world[1]) }
     #expect(try world[1].identities(of: "Item").count == 2)
     try await world[0].sync()
@@ -109,6 +121,142 @@ struct DiskRoomTests {
     disk.leave(.max)
     try await world.settle()
     #expect(try world[0].value(item, "blob") == .data(Data(repeating: 7, count: 3 << 20)))
+  }
+
+  @Test("Of large values that do not fit together each is sent by itself")
+  func ownValues() async throws {
+    let (world, disk, _) = try await world()
+    var items: [UUID] = []
+    for number in 0..<3 {
+      items.append(try world[0].insert("Item", ["title": .string("\(number)")]))
+    }
+    try await world.settle()
+    for (number, item) in items.enumerated() {
+      try world[1].set(
+        item, ["blob": .data(Data(repeating: UInt8(number + 1), count: 3 << 20))])
+    }
+    disk.leave(10 << 20)
+    try await world[1].sync()
+    try await world[0].sync()
+    for (number, item) in items.enumerated() {
+      #expect(
+        try world[0].value(item, "blob")
+          == .data(Data(repeating: UInt8(number + 1), count: 3 << 20)))
+    }
+    try await world.settle()
+  }
+
+  @Test("Values that fit one by one and not together are fetched as far as they fit")
+  func sum() async throws {
+    let (world, disk, _) = try await world()
+    let item = try world[0].insert("Item", ["title": .string("one")])
+    let other = try world[0].insert("Item", ["title": .string("two")])
+    try await world.settle()
+    let photos = [3, 5].map { factor in
+      Data((0..<3 << 20).map { UInt8(truncatingIfNeeded: $0 &* factor) })
+    }
+    // One save, so that both come with one entry.
+    try world[0].save { context in
+      for (identity, photo) in zip([item, other], photos) {
+        let object = try #require(try context.object(withIdentity: identity))
+        try object.setValue(photo, forKey: "blob")
+      }
+    }
+    try await world[0].sync()
+    disk.leave(11 << 20)
+    try await world[1].sync()
+    #expect(try SyncEngine.parked(of: world[1].store).map(\.code) == ["missing-value"])
+    disk.leave(.max)
+    try SyncEngine.retryParked(of: world[1].store)
+    try await world[1].sync()
+    #expect(try world[1].value(item, "blob") == .data(photos[0]))
+    #expect(try world[1].value(other, "blob") == .data(photos[1]))
+    try await world.settle()
+  }
+
+  @Test(
+    "Where nothing is left the headers of own pushes come, and half of the reserve is for what is small"
+  )
+  func belowReserve() async throws {
+    let (world, disk, _) = try await world()
+    try await world.settle()
+    disk.leave(-Disk.reserve)
+    let own = try world[1].insert("Item", ["title": .string("own")])
+    try await world[1].sync()
+    #expect(try world[1].status.pending.objects == 0)
+    try await world[0].sync()
+    #expect(try world[0].exists(own))
+    try world[0].set(own, ["note": .string("small")])
+    try await world[0].sync()
+    await expectFull(world[1])
+    disk.leave(-Disk.reserve / 4)
+    try await world[1].sync()
+    #expect(try world[1].value(own, "note") == .string("small"))
+    try await world.settle()
+  }
+
+  @Test("A snapshot that was fetched and does not fit any more stays, and is not fetched again")
+  func fetchedSnapshot() async throws {
+    let (world, disk, way) = try await world()
+    try world[0].insert("Item", ["title": .string("one")])
+    try await world.settle()
+    for number in 0..<50 { try world[0].insert("Item", ["title": .string("\(UUID()) \(number)")]) }
+    try await world[0].sync()
+    try way.purge()
+    // The disk fills up while it is fetched.
+    disk.leave(.max)
+    disk.fill(to: 100) { way.fetched > 0 }
+    await expectFull(world[1])
+    let fetched = way.fetched
+    #expect(fetched > 0)
+    for _ in 0..<2 { await expectFull(world[1]) }
+    #expect(way.fetched == fetched)
+    disk.fill(to: 100) { false }
+    try await world[1].sync()
+    #expect(way.fetched == fetched)
+    #expect(try world[1].identities(of: "Item").count == 51)
+    try await world.settle()
+  }
+
+  @Test(
+    "Where a snapshot filled the disk it is tried again with more room, and is not fetched again")
+  func filled() async throws {
+    let (world, disk, way) = try await world()
+    try world[0].insert("Item", ["title": .string("one")])
+    try await world.settle()
+    for _ in 0..<400 {
+      let title = (0..<10).map { _ in "\(UUID())" }.joined()
+      try world[0].insert("Item", ["title": .string(title)])
+    }
+    try await world[0].sync()
+    try way.purge()
+    disk.leave(1 << 30)
+    func bound(_ pages: Int64) throws {
+      _ = try world[1].store.write(TransactionInfo(author: "test", kind: .imported)) {
+        try $0.connection.execute("PRAGMA max_page_count = \(pages)")
+      }
+    }
+    func sync() async throws {
+      let error = await #expect(throws: StoreError.self) { try await world[1].sync() }
+      #expect(error?.code == .diskFull)
+    }
+    let pages = try world[1].store.read { transaction in
+      let statement = try transaction.connection.prepare("PRAGMA page_count")
+      defer { statement.reset() }
+      return try statement.step() ? statement.int64(0) : 0
+    }
+    try bound(pages + 40)
+    try await sync()
+    let fetched = way.fetched
+    #expect(fetched > 0)
+    try bound(1 << 30)
+    try await sync()
+    #expect(way.fetched == fetched)
+    disk.leave(2 << 30)
+    try await world[1].sync()
+    #expect(way.fetched == fetched)
+    #expect(try world[1].identities(of: "Item").count == 401)
+    try await world.settle()
   }
 
   @Test("A snapshot that does not fit is not fetched, and what is here stays")

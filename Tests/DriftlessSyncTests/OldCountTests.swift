@@ -44,6 +44,7 @@ struct OldCountTests {
       let error = await #expect(throws: SyncError.self) { try await away.sync() }
       #expect(error?.code == .oldCounts)
       #expect(error?.message.contains("stock of Item") == true)
+      #expect(error?.message.contains("text of Item") == true)
       #expect(error?.suggestion.contains("--old-counts count-again") == true)
       #expect(error?.suggestion.contains("--old-counts leave-out") == true)
       #expect(try away.export == before)
@@ -87,8 +88,133 @@ struct OldCountTests {
       #expect(try replica.value(scene.item, "text") == .string("One! Two."))
     }
     let entries = try world[1].conflicts.filter { $0.explanation.contains("by a person's word") }
-    #expect(entries.first { $0.property == "stock" }?.local == (countsLater ? "13" : "12"))
+    let stock = try #require(entries.first { $0.property == "stock" })
+    #expect(stock.base == "10" && stock.local == "12")
     #expect(entries.first { $0.property == "text" }?.local?.contains("Mine") == true)
+    #expect(entries.first { $0.property == "text" }?.base?.contains("One. Two.") == true)
+    try await world.settle()
+  }
+
+  @Test(
+    "What was left out and counts after all is added to what others counted",
+    arguments: [false, true])
+  func undo(countsLater: Bool) async throws {
+    let scene = try await scene(countsLater: countsLater)
+    let world = scene.world
+    try SyncEngine.decideOldCounts(.leaveOut, of: world[1].store)
+    try await world[1].sync()
+    try world[0].set(scene.item, ["stock": .integer(100)])
+    try await world[0].sync()
+    try await world[1].sync()
+    let before = try world[1].value(scene.item, "stock")
+    #expect(before == .integer(countsLater ? 101 : 100))
+    let stock = try #require(try world[1].conflicts.first { $0.property == "stock" })
+    try SyncEngine.undo(conflict: stock.number, of: world[1].store)
+    #expect(try world[1].value(scene.item, "stock") == .integer(countsLater ? 103 : 102))
+    try await world.settle()
+    #expect(try world[0].value(scene.item, "stock") == .integer(countsLater ? 103 : 102))
+  }
+
+  @Test("What was sent by a person's word is not undone, and nobody says that it was deleted")
+  func undoCountAgain() async throws {
+    let scene = try await scene()
+    let world = scene.world
+    try SyncEngine.decideOldCounts(.countAgain, of: world[1].store)
+    try await world[1].sync()
+    let stock = try #require(
+      try world[1].conflicts.first {
+        $0.property == "stock" && $0.explanation.contains("by a person's word")
+      })
+    let error = #expect(throws: SyncError.self) {
+      try SyncEngine.undo(conflict: stock.number, of: world[1].store)
+    }
+    #expect(error?.code == .cannotUndo)
+    #expect(error?.message.contains("deleted") == false)
+  }
+
+  @Test("Of a text that was left out what was written since stays")
+  func laterText() async throws {
+    var world = try await World(1)
+    let way = try PurgedZone(world.zone)
+    world.replicas.append(
+      try await TestReplica("away", zone: world.zone, clock: world.clock, transport: way))
+    let item = try world[0].insert(
+      "Item", ["title": .string("nails"), "text": .string("One. Two.")])
+    try await world.settle()
+    try world[1].set(item, ["text": .string("One. Two. Mine.")])
+    world.clock.advance(milliseconds: 150 * Self.day)
+    try world[1].set(item, ["text": .string("One. Two. Mine. Later.")])
+    world.clock.advance(milliseconds: 50 * Self.day)
+    try world[0].set(item, ["text": .string("One! Two.")])
+    try await world[0].sync()
+    try way.purge()
+    try SyncEngine.decideOldCounts(.leaveOut, of: world[1].store)
+    try await world[1].sync()
+    try await world[0].sync()
+    for replica in world.replicas {
+      #expect(try replica.value(item, "text") == .string("One! Two. Later."))
+    }
+    try await world.settle()
+  }
+
+  @Test("A word waits for what it was asked for, and goes with that", arguments: [false, true])
+  func lifetime(isAsked: Bool) async throws {
+    let scene = try await scene()
+    let away = scene.world[1]
+    if isAsked { await #expect(throws: SyncError.self) { try await away.sync() } }
+    try SyncEngine.decideOldCounts(.countAgain, of: away.store)
+    try await away.sync()
+    #expect(try away.value(scene.item, "stock") == .integer(17))
+    // What comes later is another question.
+    try away.set(scene.item, ["stock": .integer(20)])
+    scene.world.clock.advance(milliseconds: 200 * Self.day)
+    try scene.world[0].set(scene.item, ["stock": .integer(30)])
+    try await scene.world[0].sync()
+    try scene.way.purge()
+    let error = await #expect(throws: SyncError.self) { try await away.sync() }
+    #expect(error?.code == .oldCounts)
+  }
+
+  @Test("A word is for what was asked, and not for what became old since")
+  func bound() async throws {
+    let scene = try await scene(countsLater: true)
+    let away = scene.world[1]
+    await #expect(throws: SyncError.self) { try await away.sync() }
+    try SyncEngine.decideOldCounts(.leaveOut, of: away.store)
+    // What was counted later is old by now too, and nobody was asked about that.
+    scene.world.clock.advance(milliseconds: 100 * Self.day)
+    try scene.world[0].set(scene.item, ["note": .string("later")])
+    try await scene.world[0].sync()
+    try scene.way.purge()
+    let error = await #expect(throws: SyncError.self) { try await away.sync() }
+    #expect(error?.code == .oldCounts)
+    try SyncEngine.decideOldCounts(.leaveOut, of: away.store)
+    try await away.sync()
+    #expect(try away.value(scene.item, "stock") == .integer(15))
+  }
+
+  @Test("Where an older snapshot can tell nobody is asked")
+  func olderSnapshot() async throws {
+    var world = try await World(1)
+    let way = try PurgedZone(world.zone)
+    world.replicas.append(
+      try await TestReplica("away", zone: world.zone, clock: world.clock, transport: way))
+    let item = try world[0].insert("Item", ["title": .string("nails"), "stock": .integer(10)])
+    try await world.settle()
+    try world[0].set(item, ["stock": .integer(15)])
+    try await world[0].sync()
+    try world[1].set(item, ["stock": .integer(12)])
+    world.clock.advance(milliseconds: 50 * Self.day)
+    try world[0].set(item, ["note": .string("purged")])
+    try await world[0].sync()
+    try way.purge()
+    world.clock.advance(milliseconds: 60 * Self.day)
+    try world[0].set(item, ["note": .string("later")])
+    try await world[0].sync()
+    try way.fold()
+    try await world[1].sync()
+    #expect(try world[1].value(item, "stock") == .integer(17))
+    #expect(try world[1].conflicts.allSatisfy { !$0.explanation.contains("person's word") })
     try await world.settle()
   }
 

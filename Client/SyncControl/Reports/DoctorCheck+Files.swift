@@ -89,11 +89,9 @@ extension DoctorCheck {
   }
 
   static func room(for store: URL) -> DoctorCheck {
-    var system = statvfs()
-    guard statvfs(store.path, &system) == 0 else {
+    guard let free = DiskRoom.beside(store)?.free else {
       return DoctorCheck("room", .note, "the free space cannot be told")
     }
-    let free = Int(system.f_bavail) * Int(system.f_frsize)
     let size = bytes(store.path)
     if free < 64 << 20 {
       return DoctorCheck("room", .bad, "\(free >> 20) MiB are free: free some, or saves will fail")

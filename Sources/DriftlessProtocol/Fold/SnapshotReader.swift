@@ -38,6 +38,16 @@ package struct SnapshotReader {
     /// How many change sets it has: the first has the objects, later ones further values of them.
     package var count: Int { frames.count }
 
+    /// What its change sets take inflated, as they say.
+    package var inflatedBytes: Int {
+      get throws {
+        try frames.reduce(0) { sum, frame in
+          let header = try decoder.decodeHeader(frame)
+          return sum.addingClamped(header.indexSize.raw).addingClamped(header.valuesSize.raw)
+        }
+      }
+    }
+
     /// The numbers of the new objects of the first change set, in their order.
     package var numbers: [UInt64] {
       places.numbers.flatMap { Array($0.first..<$0.first + $0.count) }

@@ -59,15 +59,17 @@ struct ModelMeaning: Codable, Hashable {
         if case .place = property.kind { continue }
         let names = Self.formerNames(of: property, entity)
         let isBack = !notes.gone.isDisjoint(with: names)
-        let isOther = isOtherModel && isOther(property, entity, names, than: former, notes)
+        let isOther =
+          isOtherModel && isOther(property, entity, names, than: former, notes)
+          || !notes.untried.isDisjoint(with: names)
         guard isBack || isOther else { continue }
         change.properties[entity.name, default: []].insert(property.name)
         if isBack { change.returned[entity.name, default: []].insert(property.name) }
       }
     }
-    // What refers to objects that come back was cut from both of its ends.
+    // What refers to objects that come back was cut from both of its ends, or was null as long as they were not here.
     let returned = schema.entities.filter { change.entities.contains($0.name) }
-    for entity in schema.entities where !change.entities.contains(entity.name) {
+    for entity in schema.entities {
       for property in entity.properties {
         guard let destination = property.relationship?.destinationEntity,
           returned.contains(where: { $0.description.isKindOf(entity: destination) })
@@ -153,12 +155,15 @@ extension ModelMeaning {
     let unmade: Set<String>
     /// Attributes that are new, and of which rows have something else than the default: a model between had another one.
     let odd: Set<String>
+    /// Properties of columns that a program of before did not know.
+    let untried: Set<String>
 
     init(_ transaction: ReadTransaction, odd: Set<String> = []) throws {
       self.odd = odd
       gone = try Self.names(EngineRows.goneSetting, transaction)
       nulls = try Self.names(Self.nullsSetting, transaction)
       unmade = try Self.names(Self.unmadeSetting, transaction)
+      untried = try NamesLeftOut.load(transaction)?.untried ?? []
     }
 
     static func names(_ setting: String, _ transaction: ReadTransaction) throws -> Set<String> {
@@ -198,9 +203,12 @@ extension ModelMeaning {
 
     /// What the model has by now was taken.
     ///
-    /// - Parameter unmade: what is still not made.
+    /// - Parameters:
+    ///   - unmade: what is still not made.
+    ///   - unknown: the columns that this program does not know; nil where the zone was not looked at.
     func settle(
-      _ schema: SyncSchema, unmade: Set<String>, _ transaction: WriteTransaction
+      _ schema: SyncSchema, unmade: Set<String>, unknown: Set<ParkedName>? = nil,
+      _ transaction: WriteTransaction
     ) throws {
       var present: Set<String> = []
       for entity in schema.entities {
@@ -212,7 +220,7 @@ extension ModelMeaning {
       try Self.set(EngineRows.goneSetting, gone.subtracting(present), transaction)
       try Self.set(Self.nullsSetting, nulls.subtracting(present), transaction)
       try Self.set(Self.unmadeSetting, unmade, transaction)
-      try NamesLeftOut.settle(schema, transaction)
+      try NamesLeftOut.settle(schema, stillUnknown: unknown, transaction)
     }
   }
 }

@@ -95,7 +95,8 @@ extension SyncEngine {
             try anew.take()
             try meaning.save(applier.transaction)
             try ModelMeaning.Notes(applier.transaction).settle(
-              schema, unmade: ModelMeaning.Notes(there).unmade, applier.transaction)
+              schema, unmade: ModelMeaning.Notes(there).unmade,
+              unknown: Self.unknownColumns(there), applier.transaction)
             try noteUnsettled(applier)
             try ImportTimes.purge(applier.transaction.connection)
           }
@@ -111,5 +112,12 @@ extension SyncEngine {
     throw SyncError(
       .notVerified, "The zone moved on faster than it could be read.",
       suggestion: "Sync again when less is written to it.")
+  }
+
+  /// What an empty store that has just read the zone could not read of it.
+  private static func unknownColumns(_ there: ReadTransaction) throws -> Set<ParkedName> {
+    let left = try NamesLeftOut.load(there)?.names ?? []
+    return try Parking.entries(on: there.connection).reduce(left) { $0.union($1.unknown) }
+      .filter { $0.kind == .unknown }
   }
 }

@@ -114,12 +114,15 @@ struct ZoneAnew {
       drafts.inserts[entity.number] = draft
       return
     }
-    guard living == key, let names = change.properties[entity.name],
+    // An entry that was set aside may have made it, or somebody here: what it has of before that is the zone's.
+    let isAll = change.entities.contains(entity.name)
+    let names = change.properties[entity.name] ?? []
+    guard living == key, isAll || !names.isEmpty,
       let own = try transaction.knownOwnRow(key)?.values
     else { return }
     for property in entity.properties {
       let name = PlaceName.property(ofPlace: property.name) ?? property.name
-      guard names.contains(name), try isTaken(property, of: key, name, entity),
+      guard isAll || names.contains(name), try isTaken(property, of: key, name, entity),
         let cell = try differing(property, (theirs, values), (key, own))
       else { continue }
       var draft =

@@ -136,7 +136,8 @@ extension EngineTables {
     case ("sync.onDiverged", .text(let text)): DivergedAction(rawValue: text) != nil
     case (ConflictingTries.setting, .integer(let number)): number >= 0
     case (ConflictingTries.setting, .text(let text)): ConflictingTries.decode(text) != nil
-    case (SyncEngine.oldCountsSetting, .text(let text)): OldCountDecision(rawValue: text) != nil
+    case (SyncEngine.oldCountsSetting, .text(let text)): OldCountWord(text) != nil
+    case (SyncEngine.oldCountsAskedSetting, .text(let text)): UInt64(text) != nil
     case (NamesLeftOut.setting, .text(let text)): NamesLeftOut.decode(text) != nil
     case (AcceptedParking.setting, .text(let text)): AcceptedParking.decode(text) != nil
     case (SyncEngine.replacedSetting, .integer(let number)): number == 1

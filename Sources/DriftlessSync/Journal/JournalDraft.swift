@@ -151,17 +151,23 @@ struct JournalDraft {
 
   /// An edit that went with the state of the store.
   ///
-  /// - Parameter elements: the set, in place of a value.
+  /// - Parameters:
+  ///   - value: what is put back by who undoes it; of a count with a base what is added.
+  ///   - elements: the set, in place of a value.
+  ///   - base: what it was before, where that is told.
+  ///   - local: what it was then, where that is not the value.
   mutating func addGivenUp(
     entity: SyncSchema.Entity, property: SyncSchema.Property, key: ObjectKey, value: PropertyValue,
     elements: [ObjectKey]?, time: HybridTime, row: [PropertyValue], explanation: String,
-    outcome: JournalEntry.Outcome = .remote
+    outcome: JournalEntry.Outcome = .remote, base: PropertyValue? = nil,
+    local: PropertyValue? = nil
   ) throws {
     let side = RemoteSide.unknown
     let entry = JournalEntry(
       number: 0, object: try transaction.identity(of: key), entity: entity.name,
-      property: property.name, policy: property.policy.text, base: nil,
-      local: try elements.map { try text($0, in: property) } ?? text(value), remote: nil, kept: nil,
+      property: property.name, policy: property.policy.text, base: try base.map(text),
+      local: try elements.map { try text($0, in: property) } ?? text(local ?? value), remote: nil,
+      kept: nil,
       outcome: outcome, origin: side.origin, localTime: time, remoteTime: side.time, transaction: 0,
       sequence: side.sequence, explanation: explanation)
     entries.append(

@@ -92,6 +92,20 @@ struct PutBack {
     }
   }
 
+  /// Adds what was left out of a count to what the count is now.
+  ///
+  /// - Parameter row: the object as it was, where that is known.
+  func add(
+    _ delta: PropertyValue, _ property: SyncSchema.Property, row: [PropertyValue]?
+  ) throws {
+    let key = try living(
+      row, "Undo the conflict about its delete first: syncctl conflicts")
+    guard let now = try transaction.knownRow(key)?.values[property.slot],
+      let sum = CounterDelta.sum(now, delta)
+    else { throw SyncError.damaged(name) }
+    try write(sum, property.slot, of: key)
+  }
+
   /// Puts an object behind the one that the journal names. False where it names none, and where that one is in the list no
   /// more.
   private func place(

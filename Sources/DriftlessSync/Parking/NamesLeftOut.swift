@@ -14,10 +14,26 @@ struct NamesLeftOut: Codable {
   /// Seconds since 1970.
   let since: Double
   private let texts: [String]
+  /// The format level of the program that took them from the zone last; -1: a person asks for another try. Nil of a program of
+  /// before, which had the level then.
+  private let triedLevel: Int64?
+
+  /// Names of columns that the program did not know, and may know by now: their properties are taken from the zone anew.
+  var untried: Set<String> {
+    (triedLevel ?? Self.levelBefore) < Parking.level
+      ? Set(names.filter { $0.kind == .unknown }.map(\.name)) : []
+  }
+
+  /// Of programs that wrote none.
+  private static let levelBefore: Int64 = 3
 
   var names: Set<ParkedName> { Set(texts.map { ParkedName(text: $0) }) }
 
-  init(_ names: Set<ParkedName>, generation: UUID, sequence: UInt64, at time: Date) {
+  init(
+    _ names: Set<ParkedName>, generation: UUID, sequence: UInt64, at time: Date,
+    triedLevel: Int64 = Parking.level
+  ) {
+    self.triedLevel = triedLevel
     self.generation = generation
     self.sequence = sequence
     since = time.timeIntervalSince1970
@@ -61,17 +77,43 @@ struct NamesLeftOut: Codable {
   }
 
   /// The model has some of them by now, and they were taken from the zone.
-  static func settle(_ schema: SyncSchema, _ transaction: WriteTransaction) throws {
+  ///
+  /// - Parameter stillUnknown: the columns that this program does not know either; nil where nothing was looked at.
+  static func settle(
+    _ schema: SyncSchema, stillUnknown: Set<ParkedName>?, _ transaction: WriteTransaction
+  ) throws {
     guard let left = try load(transaction) else {
       return try transaction.setSetting(setting, nil)
     }
-    let names = left.names.filter { !schema.knows($0) }
-    guard names != left.names else { return }
+    let isTried = stillUnknown != nil || left.untried.isEmpty
+    let names = left.names.filter { name in
+      guard name.kind == .unknown, schema.property(parkedAs: name.name)?.property != nil else {
+        return !schema.knows(name)
+      }
+      return stillUnknown?.contains(name) ?? true
+    }
+    let level = isTried ? Parking.level : left.triedLevel ?? levelBefore
+    guard names != left.names || level != left.triedLevel ?? levelBefore else { return }
     guard !names.isEmpty else { return try transaction.setSetting(setting, nil) }
     try Self(
       names, generation: left.generation, sequence: left.sequence,
-      at: Date(timeIntervalSince1970: left.since)
+      at: Date(timeIntervalSince1970: left.since), triedLevel: level
     ).save(transaction)
+  }
+
+  /// Lets the next pull look again whether columns can be read that could not.
+  ///
+  /// - Parameter sequence: where the snapshot stood; nil for any.
+  /// - Returns: whether there is something.
+  static func ask(_ sequence: UInt64?, _ transaction: WriteTransaction) throws -> Bool {
+    guard let left = try load(transaction), (sequence ?? left.sequence) == left.sequence else {
+      return false
+    }
+    try Self(
+      left.names, generation: left.generation, sequence: left.sequence,
+      at: Date(timeIntervalSince1970: left.since), triedLevel: -1
+    ).save(transaction)
+    return true
   }
 
   private func save(_ transaction: WriteTransaction) throws {

@@ -9,6 +9,9 @@ struct MassDeleteBrake {
   /// together.
   private static let deletedSetting = "sync.deleted"
 
+  /// More than any limit, and far from the end of a number.
+  private static let tooMany: Int64 = .max / 4
+
   private let transaction: WriteTransaction
   private let schema: SyncSchema
   private let limit: SyncOptions.MassDeleteLimit
@@ -23,7 +26,8 @@ struct MassDeleteBrake {
 
   /// Counts the deletes of one entry.
   ///
-  /// - Returns: false when they are too many with those before; then they do not count.
+  /// - Returns: false when they are too many with those before. What comes until the replica is current is set aside with
+  ///   them: a person is asked about all that followed from one mistake.
   func admits(_ deletes: Int) throws -> Bool {
     guard deletes > 0 else { return true }
     var before = 0
@@ -33,7 +37,10 @@ struct MassDeleteBrake {
     let total = before &+ deletes
     if total > min(limit.floor, limit.count) {
       let objects = try schema.objectCount(transaction) &+ before
-      guard !limit.isPassed(by: total, of: objects) else { return false }
+      guard !limit.isPassed(by: total, of: objects) else {
+        try transaction.setSetting(Self.deletedSetting, .integer(Self.tooMany))
+        return false
+      }
     }
     try transaction.setSetting(Self.deletedSetting, .integer(Int64(total)))
     return true

@@ -8,7 +8,9 @@ extension PageApplier {
     parked.removeAll { $0.sequence == entry.sequence }
     isLate = true
     defer { isLate = false }
-    return try apply(changeSet, sequence: entry.sequence, firstNumber: entry.firstNumber)
+    let frame = try apply(changeSet, sequence: entry.sequence, firstNumber: entry.firstNumber)
+    try ModelMeaning.Notes.add(frame, transaction)
+    return frame
   }
 
   /// Sets a parked value that the model holds by now. It stays parked while an edit of the property
@@ -117,6 +119,7 @@ extension PageApplier {
     }
     try applyOtherEnds(&frame)
     try finishKeys()
+    try ModelMeaning.Notes.add(frame, transaction)
   }
 
   private func knownFrame(
@@ -146,6 +149,7 @@ extension PageApplier {
       }
     }
     try applyGroups(&frame)
+    try ModelMeaning.Notes.add(frame, transaction)
   }
 
   /// Applies those parts of a parked change set that the model did not know when it came. What was
@@ -200,6 +204,7 @@ extension PageApplier {
     }
     try applyOtherEnds(&frame)
     try finishKeys()
+    try ModelMeaning.Notes.add(frame, transaction)
     return frame.unknown.filter { name in
       names.contains(name.name) || names.contains { name.name.hasPrefix("\($0).") }
     }

@@ -58,6 +58,8 @@ final class PageApplier {
   var hasLog = true
   /// Deletes of a large part of the replica are meant.
   var allowsMassDelete = false
+  /// Whether a person's word about old counts is taken: no other snapshot can tell of them.
+  var mayDecideOldCounts = false
   /// Parts of the push that is applied are still to come: what waits for all of it waits on.
   var isBeforeLastPart = false
   /// Of a push in several parts: whether its deletes are too many, all together.

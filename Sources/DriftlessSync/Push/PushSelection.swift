@@ -338,13 +338,17 @@ struct HeldReferences {
     var hasMore = false
     for (key, object) in pending.objects where !held.contains(key) && object.whole == .insert {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
-      let needs = entity.properties.filter {
+      var needs = entity.properties.filter {
         if case .toOne(let relationship) = $0.kind { return !relationship.isOptional }
         return false
+      }.map(\.slot)
+      // What the other end says comes with that.
+      needs += entity.echoes.indexes.filter {
+        entity.description.layout.slots[$0].relationship?.isOptional == false
       }
       guard !needs.isEmpty, let values = try transaction.knownRow(key)?.values else { continue }
-      for property in needs {
-        guard case .reference(let target) = values[property.slot],
+      for slot in needs {
+        guard case .reference(let target) = values[slot],
           nameless.contains(rooted(target)), held.insert(key).inserted
         else { continue }
         try noteNameless(key)

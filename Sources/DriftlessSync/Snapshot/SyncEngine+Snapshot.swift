@@ -71,8 +71,7 @@ extension SyncEngine {
     where isWanted: (Snapshot) -> Bool
   ) async throws -> SnapshotOutcome {
     var outcome = SnapshotOutcome.none
-    let instead =
-      hasLog ? "The log is read, not the zone's snapshot" : "The zone's snapshot is not taken"
+    let instead = Self.instead(hasLog: hasLog)
     let generation = try replicaState().generation
     for _ in 0..<SyncTuning.snapshotAttemptsMax {
       do {
@@ -80,6 +79,7 @@ extension SyncEngine {
         // What stood in its way may be gone, where there is nothing else.
         let newest = try store.read { try $0.maximumTransactionNumber() }
         var isOutdated = false
+        var asked: Snapshot?
         for listed in wanted {
           if let known = unfitSnapshots.first(where: {
             $0.place == listed.place
@@ -90,27 +90,38 @@ extension SyncEngine {
           }
           // Who has something pending looks for it among the names of what the zone knows.
           let snapshot = try store.read({ try hasNothing($0) }) ? listed.objects : listed
-          guard try await fetch(snapshot, report, beside: wanted) else {
-            isOutdated = true
-            break
-          }
-          try await fetchValues(of: snapshot)
           do {
+            guard try await fetch(snapshot, report, beside: wanted) else {
+              isOutdated = true
+              break
+            }
+            try await fetchValues(of: snapshot)
             try await checkPlace(of: snapshot)
             report.pull.add(
               try install(snapshot, hasLog: hasLog, allowsMassDelete: allowsMassDelete))
             return .taken
           } catch let unfit as UnfitSnapshot {
-            unfitSnapshots.removeAll { $0.place == snapshot.place || $0.newest != newest }
-            unfitSnapshots.append(
-              UnfitPlace(
-                place: snapshot.place, newest: newest, reason: unfit.reason, hadLog: hasLog))
-            log.notice("\(instead): \(unfit.reason)")
-            outcome = .unfit(unfit.reason)
+            outcome = note(unfit, snapshot, newest, hasLog: hasLog)
+          } catch is OldCountQuestion {
+            // An older snapshot may tell of them.
+            asked = asked ?? snapshot
+          } catch let error as ProtocolError where asked != nil && Self.isOfSnapshot(error) {
+            log.warning("The zone's older snapshot tells nothing: \(error.message)")
           }
         }
         if isOutdated { continue }
-        break
+        guard let asked else { break }
+        do {
+          report.pull.add(
+            try install(
+              asked, hasLog: hasLog, allowsMassDelete: allowsMassDelete, mayDecideOldCounts: true))
+          return .taken
+        } catch let unfit as UnfitSnapshot {
+          return note(unfit, asked, newest, hasLog: hasLog)
+        } catch let question as OldCountQuestion {
+          try bookkeep { try Self.ask(question, $0) }
+          throw question.error
+        }
       } catch let error as ProtocolError where Self.isOfSnapshot(error) {
         log.warning("The zone's snapshot cannot be taken in: \(error.message)")
         // It may have been damaged on its way.
@@ -125,8 +136,27 @@ extension SyncEngine {
     }
     // Where the log does not come, it is tried again at each sync, and what was fetched of it is there.
     if case .unfit = outcome { return outcome }
+    // So it is where there is no room: what is here need not be fetched again.
+    if !hasLog, case .failed(let error as StoreError) = outcome, error.code == .diskFull {
+      return outcome
+    }
     try dropPieces()
     return outcome
+  }
+
+  private func note(
+    _ unfit: UnfitSnapshot, _ snapshot: Snapshot, _ newest: Int64, hasLog: Bool
+  ) -> SnapshotOutcome {
+    unfitSnapshots.removeAll { $0.place == snapshot.place || $0.newest != newest }
+    unfitSnapshots.append(
+      UnfitPlace(place: snapshot.place, newest: newest, reason: unfit.reason, hadLog: hasLog))
+    log.notice("\(Self.instead(hasLog: hasLog)): \(unfit.reason)")
+    return .unfit(unfit.reason)
+  }
+
+  private static func instead(hasLog: Bool) -> String {
+    hasLog
+      ? "The log is read, not the zone's snapshot" : "The zone's snapshot is not taken"
   }
 
   /// The zone's snapshots, the newest first. The one that stands for what was purged is at the floor or above it: where the newest cannot be
@@ -239,6 +269,14 @@ extension SyncEngine {
         try $0.addingClamped(SegmentPieces.size(of: $1.name, on: transaction.connection))
       }
     }
+    if let room = room(), let full = snapshotFilled, room.free <= full {
+      throw StoreError(
+        .diskFull,
+        "The zone's snapshot did not fit the file system of \(store.label) while \(full) bytes were free, and \(room.free) are free "
+          + "now.",
+        suggestion:
+          "Make room there: sync goes on by itself then, with what was fetched. Saves go on.")
+    }
     try requireRoom(
       for: total.multipliedClamped(by: SyncTuning.appliedShare + 1) - min(there, total),
       "The zone's snapshot")
@@ -284,11 +322,28 @@ extension SyncEngine {
 
   /// Takes in what the files say: rows, history, numbers and cursor in one transaction.
   private func install(
-    _ snapshot: Snapshot, hasLog: Bool, allowsMassDelete: Bool
+    _ snapshot: Snapshot, hasLog: Bool, allowsMassDelete: Bool, mayDecideOldCounts: Bool = false
   ) throws -> PullReport {
-    var report = try settling(after: HybridTime(rawValue: snapshot.newestTime)) { applier, state in
+    let free = room()?.free
+    var report: PullReport
+    do {
+      report = try installed(snapshot, hasLog, allowsMassDelete, mayDecideOldCounts)
+    } catch let error as StoreError where error.code == .diskFull {
+      snapshotFilled = free
+      throw error
+    }
+    snapshotFilled = nil
+    report.bytes = snapshot.bytes
+    return report
+  }
+
+  private func installed(
+    _ snapshot: Snapshot, _ hasLog: Bool, _ allowsMassDelete: Bool, _ mayDecideOldCounts: Bool
+  ) throws -> PullReport {
+    try settling(after: HybridTime(rawValue: snapshot.newestTime)) { applier, state in
       applier.hasLog = hasLog
       applier.allowsMassDelete = allowsMassDelete
+      applier.mayDecideOldCounts = mayDecideOldCounts
       let connection = applier.transaction.connection
       let isNothing = try applier.pending.isEmpty && hasNothing(applier.transaction)
       // Without the names, nothing that is pending can be looked for.
@@ -310,6 +365,8 @@ extension SyncEngine {
       let known = try KnownLog(state, isNothing: isNothing, applier.transaction)
       let unknown = try applier.install(reader, at: snapshot.place, over: known)
       try NamesLeftOut.keep(unknown, of: snapshot, at: store.now, applier.transaction)
+      // A person's word was used, or there was no question.
+      try Self.endOldCounts(applier.transaction)
       // What the replica has of the log's entries ends at a gap: a server that loses them is offered what they came to.
       try KeptFrames.dropAll(on: connection)
       try LogPlaces.note(snapshot.place, nextNumber: snapshot.nextObject, on: connection)
@@ -322,7 +379,5 @@ extension SyncEngine {
       state.head = max(state.head, snapshot.place.sequence)
       return applier.report
     }
-    report.bytes = snapshot.bytes
-    return report
   }
 }

@@ -194,14 +194,22 @@ extension SyncEngine {
 
   /// Brings values here, as far as the zone has them; what is here is not fetched again.
   func fetch(_ values: [LargeValue], generation: UUID) async throws {
-    for value in values { try await fetch(value, generation: generation) }
+    // What is here and not yet where it belongs takes the room of those that come after it.
+    var waiting = 0
+    for value in values {
+      try await fetch(value, generation: generation, beside: waiting)
+      waiting = waiting.addingClamped(try bytesToCopy([value]))
+    }
   }
 
-  private func fetch(_ value: LargeValue, generation: UUID) async throws {
+  private func fetch(
+    _ value: LargeValue, generation: UUID, beside waiting: Int
+  ) async throws {
     let length = Int(clamping: value.length)
     for _ in 0..<SyncTuning.damagedAttemptsMax {
       var have = try store.read { try ValuePieces.size(of: value, on: $0.connection) }
-      let needed = length.multipliedClamped(by: SyncTuning.valueShare) - have
+      let needed = waiting.addingClamped(
+        length.multipliedClamped(by: SyncTuning.valueShare) - have)
       guard have >= length || hasRoom(for: needed) else {
         log.warning(
           "There is no room for the value \(value.name): it needs \(needed) bytes, beside what is kept for saves"
@@ -286,23 +294,30 @@ extension SyncEngine {
   // MARK: - Snapshots
 
   /// Brings the values here that a snapshot names and this replica has not read about.
+  ///
+  /// - Throws: `StoreError` (`.diskFull`) where all of it, which is here, does not fit where it belongs.
   func fetchValues(of snapshot: Snapshot) async throws {
     let state = try replicaState()
-    let values = try store.read { transaction in
+    let (values, inflated) = try store.read { transaction in
       var values: Set<LargeValue> = []
+      var inflated = 0
       var reader = try SnapshotReader(snapshot) { file in
         try SegmentPieces.bytes(of: file.name, on: transaction.connection)
       }
       try reader.forEachPart { part in
+        inflated = inflated.addingClamped(try part.inflatedBytes)
         for number in 0..<part.count where try !part.index(number).values.isEmpty {
           let changeSet = try part.changeSet(number)
           let pushed = try part.pushed(number)
           values.formUnion(changeSet.values { pushed[$0].sequence > state.cursor })
         }
       }
-      return values.sorted()
+      return (values, inflated)
     }
-    try await fetch(values, generation: snapshot.generation)
+    try await fetch(values.sorted(), generation: snapshot.generation)
+    try requireRoom(
+      for: inflated.multipliedClamped(by: SyncTuning.inflatedShare)
+        .addingClamped(bytesToCopy(values)), "The zone's snapshot")
   }
 }
 

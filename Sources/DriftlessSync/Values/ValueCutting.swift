@@ -141,8 +141,10 @@ final class ValueCutting {
     do {
       // It goes from the file without a name into the store, as what is there does.
       try checkRoom(
-        end.addingClamped(bytes.count.multipliedClamped(by: SyncTuning.valueShare)))
+        end.addingClamped(bytes.count).multipliedClamped(by: SyncTuning.valueShare) - end)
     } catch {
+      // Those before it may fit by themselves. Without a bound all of one object go, and nothing less.
+      if end > 0, pushBytesMax < .max { throw PushIsFull() }
       throw NoRoomForValues(error: error)
     }
     let file = try self.file ?? TemporaryBytes.open(beside: store)

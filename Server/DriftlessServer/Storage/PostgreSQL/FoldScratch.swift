@@ -43,11 +43,7 @@
     }
 
     static var freeBytes: Int? {
-      var status = statvfs()
-      guard statvfs(place, &status) == 0 else { return nil }
-      return Int(
-        clamping: UInt64(status.f_bavail)
-          .multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
+      DiskSpace.free(at: URL(fileURLWithPath: place, isDirectory: true))
     }
 
     private static func sweep() {

@@ -11,6 +11,8 @@ package struct PurgeOptions: Sendable {
   /// A new replica of each model in use has joined by the zone's snapshot: what only a model tells, the operator has seen.
   package var isTried = false
   package var isDryRun = false
+  /// It begins though the disk may have no room for it.
+  package var isForced = false
   /// No entry after this one goes.
   package var through = UInt64.max
   /// What there is room for; nil for what the file system says. Bytes.
@@ -18,8 +20,9 @@ package struct PurgeOptions: Sendable {
 
   package init(
     keepDays: Int = 90, replicaDays: Int = 365, isTried: Bool = false, isDryRun: Bool = false,
-    through: UInt64 = .max
+    isForced: Bool = false, through: UInt64 = .max
   ) {
+    self.isForced = isForced
     self.through = through
     self.keepDays = keepDays
     self.replicaDays = replicaDays

@@ -65,11 +65,9 @@ extension Administration {
     guard options.isTried || options.isDryRun else { throw ServerError.untried(zone) }
     let snapshots = ZoneSnapshots(folder)
     let kept = try keptSnapshot(of: zone)
-    // What the log comes to is written twice: as files, and into the database.
-    let bytes = try connection.logBytes(of: zone, after: former) + (kept?.snapshot.bytes ?? 0)
-    try DiskSpace.require(
-      2 * bytes, of: options.freeBytes?() ?? snapshots.freeBytes, at: folder.url,
-      for: "a purge of zone \(name)")
+    if !options.isDryRun, !options.isForced {
+      try requireRoom(forPurgeOf: zone, after: former, kept, options, snapshots)
+    }
     return try snapshots.withFoldAnew(of: zone, keptSnapshot(of: zone)) {
       isThere(zone)
     } page: { place in
@@ -91,6 +89,21 @@ extension Administration {
       try strip(zone, at: now)
       return report
     }
+  }
+
+  /// What the log comes to is written twice: as files, and into the database, whose free pages are used first.
+  private func requireRoom(
+    forPurgeOf zone: ZoneRecord, after former: UInt64, _ kept: PurgedLog.Kept?,
+    _ options: PurgeOptions, _ snapshots: ZoneSnapshots
+  ) throws {
+    let bytes = try connection.logBytes(of: zone, after: former) + (kept?.snapshot.bytes ?? 0)
+    let free = Int(
+      clamping: try (connection.integer("PRAGMA freelist_count") ?? 0)
+        * (connection.integer("PRAGMA page_size") ?? 0))
+    try DiskSpace.require(
+      bytes + max(0, bytes - free), of: options.freeBytes?() ?? snapshots.freeBytes,
+      at: folder.url, for: "a purge of zone \(zone.name)",
+      otherwise: "It is the most that it may take: --force begins all the same.")
   }
 
   /// Whether a purge was killed that has something to take away yet.
