@@ -135,6 +135,20 @@ import Testing
     #expect(try there.check().isSound)
   }
 
+  @Test("A store that is closed says so, and not that the files beside it are gone")
+  func closed() throws {
+    let store = try begin()
+    store.close()
+    #expect(!store.isReplaced)
+    let end = ContinuousClock.now + StoreTuning.filesLookInterval * 3
+    repeat {
+      let error = #expect(throws: StoreError.self) { try count(store) }
+      #expect(error?.code == .cannotOpen)
+    } while ContinuousClock.now < end
+    let error = #expect(throws: StoreError.self) { try store.insert("Item") }
+    #expect(error?.code == .cannotOpen)
+  }
+
   @Test("Who has a store's former file open does the one in its place no harm")
   func replaced() throws {
     let store = try begin()

@@ -94,8 +94,20 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     }
     let pass = waits ? line.enter() : .inner
     defer { line.leave(pass) }
-    try files?.checkNowAndThen()
+    try check { try $0.checkNowAndThen() }
     return try HeldConnections.hold { try withConnection(body) }
+  }
+
+  var isClosed: Bool { readers.withLock { $0.isClosed } }
+
+  /// Looks at the files. Who is closed has none any more, and the last one to close removes those beside the store.
+  private func check(_ look: (OpenedFiles) throws -> Void) throws {
+    guard let files else { return }
+    do {
+      try look(files)
+    } catch {
+      throw isClosed ? closed : error
+    }
   }
 
   private func withConnection<T>(_ body: (SQLiteConnection) throws -> T) throws -> T {
@@ -122,7 +134,7 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     connection.keepLogOnClose()
     do {
       // It has what lies under the name now.
-      try files?.check()
+      try check { try $0.check() }
     } catch {
       connection.close()
       throw error

@@ -126,8 +126,11 @@ extension PersistentStore {
   /// Whether another file took the place of the one that is open here, or that or a file beside it was moved or removed: what
   /// would be read and written here is in a file that nobody else sees. Reads and writes throw then; opened again, the store
   /// goes on with what is there.
-  public var isReplaced: Bool { openedFiles?.change() != nil }
+  public var isReplaced: Bool { fileChange != nil }
 
   /// What became of its files while it was open, as a sentence; nil when they are what they were.
-  package var fileChange: String? { openedFiles?.change()?.text }
+  package var fileChange: String? {
+    guard !connections.isClosed else { return nil }
+    return openedFiles?.change()?.text
+  }
 }
