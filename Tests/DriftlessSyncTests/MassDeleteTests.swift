@@ -92,6 +92,24 @@ struct MassDeleteTests {
     #expect(try world[1].reference(items[36], "shelf") == nil)
   }
 
+  @Test("What is deleted behind what was set aside, in one pull, is set aside with it")
+  func behindThem() async throws {
+    let (world, items) = try await world()
+    for batch in [0..<20, 20..<28, 28..<30] {
+      try delete(items[batch], on: world[0])
+      try world[0].set(items[39], ["low": .integer(Int64(batch.upperBound))])
+      try await world[0].push()
+    }
+    let error = await #expect(throws: SyncError.self) { try await world[1].sync() }
+    #expect(error?.code == .massDelete)
+    #expect(try world[1].identities(of: "Item").count == 20)
+    #expect(try world[1].value(items[39], "low") == .integer(30))
+    try SyncEngine.keepMassDeleted(of: world[1].store)
+    try await world[1].sync()
+    try await world.settle()
+    #expect(try world[0].identities(of: "Item").count == 20)
+  }
+
   @Test("F59 Deletes that come in small pages count together")
   func pages() async throws {
     let (world, items) = try await world(pageBytes: 200)
