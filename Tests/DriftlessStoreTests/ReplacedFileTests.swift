@@ -85,6 +85,38 @@ import Testing
     #expect(try third.lostCommits() == nil)
   }
 
+  @Test("Nobody opens a store whose log was removed before who has it open has saved what it held")
+  func openedMeanwhile() throws {
+    let store = try begin()
+    unlink(file("-wal"))
+    for options in [StoreOptions(), StoreOptions(isReadOnly: true, createsFile: false)] {
+      let error = #expect(throws: StoreError.self) {
+        try PersistentStore.open(url: url, options: options)
+      }
+      #expect(error?.code == .busy)
+      #expect(error?.message.contains("was removed. This process itself has it") == true)
+    }
+    #expect(FileNumber.size(of: file("-wal")) ?? 0 == 0, "nobody has begun another log")
+    store.close()
+    let again = try PersistentStore.open(url: url)
+    #expect(try count(again) == 3)
+    #expect(try again.lostCommits() == nil)
+  }
+
+  @Test("A removed log of a copied file is saved, whatever the file itself noted of where it was")
+  func removedOfCopy() throws {
+    try begin(1).close()
+    let copy = directory.file("copy.sqlite")
+    try FileManager.default.copyItem(at: url, to: copy)
+    let store = try PersistentStore.open(url: copy)
+    try store.insert("Item", ["name": .string("in the copy")])
+    unlink(copy.path + "-wal")
+    store.close()
+    let again = try PersistentStore.open(url: copy)
+    #expect(try count(again) == 2)
+    #expect(try again.lostCommits() == nil)
+  }
+
   @Test("A log put in the place of the store's is not written, and the store says what is lost")
   func olderLog() throws {
     let store = try begin(1)

@@ -70,12 +70,12 @@ final class DaemonProcess {
 
 /// Asks again and again until `condition` holds. The time is a bound for a broken program, not a measure.
 func eventually(
-  within seconds: Double = 60, _ what: String, _ condition: () throws -> Bool
+  within seconds: Double = 60, _ what: @autoclosure () -> String, _ condition: () throws -> Bool
 ) throws {
   let deadline = DispatchTime.now() + seconds
   while try !condition() {
     guard DispatchTime.now() < deadline else {
-      throw HarnessError(description: "after \(seconds) s still not: \(what)")
+      throw HarnessError(description: "after \(seconds) s still not: \(what())")
     }
     usleep(20_000)
   }

@@ -78,10 +78,26 @@ struct LockHolder {
     isStopped = state == "T"
   }
 
+  private var who: String {
+    process == getpid() ? "This process itself" : "Process \(process) (\(name ?? "unknown"))"
+  }
+
+  /// The log's name was removed while the process had the store open.
+  func failure(ofRemovedLog path: String) -> StoreError {
+    StoreError(
+      .busy,
+      """
+      The log of \(path) was removed. \(who) has it open still\(isStopped ? ", and is stopped" : ""): what was saved last is \
+      there alone, and is saved into the file as that closes the store. Nothing was changed.
+      """,
+      suggestion: isStopped
+        ? "Let it go on with `kill -CONT \(process)`, have it close the store or end it, and try again."
+        : "Have it close the store, or end it, and try again. What it cannot save when it is killed is lost."
+    )
+  }
+
   /// What keeps others from the file, and what to do about it.
   func failure(_ path: String) -> StoreError {
-    let who =
-      process == getpid() ? "This process itself" : "Process \(process) (\(name ?? "unknown"))"
     guard isStopped else {
       return StoreError(
         .busy, "\(who) holds \(path) and does not let go of it.",

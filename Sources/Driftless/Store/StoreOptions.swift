@@ -70,6 +70,9 @@ enum StoreTuning {
   static let checkpointWaitMilliseconds: Int32 = 20
   /// How long a store whose log was removed waits for those who write, to save what the log held: longer than a save takes.
   static let completionWaitMilliseconds: Int32 = 2_000
+  /// How long who opens a store waits for a process that has its log, whose name was removed: longer than a daemon takes to
+  /// see it and to save what the log held.
+  static let removedLogWaitMilliseconds = 8_000
   /// How often reads look whether the files are still those that are open; writes look each time.
   static let filesLookInterval: Duration = .milliseconds(100)
   /// How long a writer that has waited for others in its process still waits for those in another: a checkpoint takes as long.

@@ -123,11 +123,16 @@ struct FileIdentity: Hashable {
 
   // MARK: In a store
 
+  private static let copyNote = SQLiteValue.text("copy")
+
   /// Notes in a copy that it is one, wherever it is put: even in the place of the original.
   static func markCopy(_ connection: SQLiteConnection) throws {
     guard try StoreSettings.exist(on: connection) else { return }
-    try StoreSettings.set(setting, .text("copy"), on: connection)
+    try StoreSettings.set(setting, copyNote, on: connection)
   }
+
+  /// Whether what a file notes of itself is that it is a copy.
+  static func isOfCopy(_ note: SQLiteValue) -> Bool { note == copyNote }
 
   /// Gives a file that took another's place what that one had noted.
   static func keep(_ notes: Notes, in connection: SQLiteConnection) throws {

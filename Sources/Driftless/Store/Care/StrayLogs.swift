@@ -9,8 +9,10 @@ public import Foundation
 enum StrayLogs {
   /// Looks at the write-ahead log. The journal is looked at with what else may stand in a file's way (`StoreObstacle`).
   ///
-  /// - Throws: `StoreError` with code `strayLog` where the log is not the file's.
+  /// - Throws: `StoreError` with code `strayLog` where the log is not the file's; `busy` where a process has the file's log,
+  ///   and its name is gone.
   static func check(_ url: URL) throws {
+    try RemovedLog.awaitCompletion(of: url)
     if try hasStrayLog(url) { throw failure(of: WriteAheadLog.path(of: url), beside: url) }
   }
 
@@ -82,12 +84,14 @@ enum StrayLogs {
   static func belongs(_ connection: SQLiteConnection, to url: URL) -> Bool {
     guard let file = try? SQLiteConnection(path: url.path, mode: .immutable) else { return false }
     defer { file.close() }
-    // A copy says that it is one; a file that has nothing but what its log holds says nothing alone.
-    guard let alone = try? FileIdentity.notes(file),
-      let together = try? FileIdentity.notes(connection)
-    else { return !goesOnFromAnother(connection, url) }
-    return (alone.identity == nil || alone.identity == together.identity)
-      && !goesOnFromAnother(connection, url)
+    guard let alone = try? FileIdentity.notes(file).identity else {
+      // All of a new store is in its log.
+      return !goesOnFromAnother(connection, url)
+    }
+    // A backup says that it is one, until it is opened where it was put. What else a log changed of the note is its own.
+    let isOfBackup = FileIdentity.isOfCopy(alone)
+    return !goesOnFromAnother(connection, url)
+      && (!isOfBackup || alone == (try? FileIdentity.notes(connection).identity))
   }
 
   /// What the file says, alone or with its log.
