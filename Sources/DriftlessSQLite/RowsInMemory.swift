@@ -11,7 +11,10 @@ package struct RowsInMemory {
       _ source: UnsafeRawPointer, _ row: Int, _ column: Int32, _ context: OpaquePointer
     ) -> Void
 
-  let count: Int
+  /// Where a database has a table of this name, that one would be read.
+  package static let table = "driftless_rows"
+
+  package let count: Int
   let source: UnsafeRawPointer
   let emit: Emit
 
@@ -26,7 +29,7 @@ extension SQLiteConnection {
   /// Makes `driftless_rows` known; it is empty but while ``run(_:reading:)`` runs.
   func createRowsTable() throws {
     let code = sqlite3_create_module_v2(
-      handle, "driftless_rows", RowsTable.module, rowsInMemory, nil)
+      handle, RowsInMemory.table, RowsTable.module, rowsInMemory, nil)
     guard code == SQLITE_OK else {
       throw SQLiteError(code: code, message: "The table of rows in memory cannot be registered.")
     }

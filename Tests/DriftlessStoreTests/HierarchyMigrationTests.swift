@@ -71,6 +71,32 @@ struct HierarchyMigrationTests {
     return ManagedObjectModel(entities: [party, person, company, vehicle, boat])
   }
 
+  @Test(
+    "Keys of a damaged file that cannot be counted on are told as it is migrated, and nothing is changed",
+    arguments: [
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = \(Int64.max) WHERE Z_NAME = 'Person'",
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = \(Int64.max) WHERE Z_NAME = 'Company'",
+      "INSERT INTO ZDL_IDENTITY VALUES (1, \(Int64.max), 1, NULL, randomblob(16))",
+      "INSERT INTO ZDL_IDENTITY VALUES (1, \(Int64.min), 1, NULL, randomblob(16))",
+      "UPDATE ZVEHICLE SET Z_PK = \(Int64.max) WHERE ZNAME = 'Argo'",
+    ])
+  func damagedKeys(damage: String) throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("old.sqlite")
+    _ = try fill(url)
+    let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
+    try connection.execute("PRAGMA ignore_check_constraints = ON; " + damage)
+    connection.close()
+    do {
+      try PersistentStore.open(url: url, model: new(), options: Self.migrating).close()
+    } catch let error as StoreError {
+      #expect(error.code == .damaged, "\(error)")
+      #expect(!error.suggestion.isEmpty)
+      let store = try PersistentStore.open(url: url, model: old())
+      #expect(try !store.check().isSound)
+    }
+  }
+
   private struct Sample {
     var keys: [String: ObjectKey] = [:]
     var identities: [String: UUID] = [:]

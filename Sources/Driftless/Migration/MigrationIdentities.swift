@@ -94,7 +94,7 @@ struct MigrationIdentities {
     }
     for row in try connection.rows(sql + " ORDER BY 1") {
       guard case .integer(let key) = row[0], case .integer(let number) = row[1],
-        let way = wayByNumber[number], key >= next
+        let way = wayByNumber[number], key >= next, key < end
       else { continue }
       if key > next { stretches.append(Stretch(first: next, end: key, way: main)) }
       if let last = stretches.last, last.end == key, last.way.destination === way.destination {
@@ -138,10 +138,16 @@ struct MigrationIdentities {
     let count = min(run.firstKey + run.count, stretch.end) - first
     guard count > 0, !(former.isMinted && keeps(stretch.way) && !writesMinted) else { return }
     let skipped = UInt64(first - run.firstKey)
+    let (moved, isBeyond) = first.addingReportingOverflow(stretch.way.offset)
+    guard !isBeyond else {
+      throw StoreError(
+        .damaged, "ZDL_IDENTITY has keys of \(stretch.way.source.name) that no object has.",
+        suggestion: "Run syncctl store check, and restore the file from a copy.")
+    }
     try IdentityRuns.add(
       IdentityRun(
         root: keys.new.entityNumber(of: stretch.way.destination),
-        firstKey: first + stretch.way.offset, count: count,
+        firstKey: moved, count: count,
         number: run.number.map { $0 &+ skipped },
         identity: run.identity?.following(by: skipped)),
       on: connection)

@@ -27,8 +27,10 @@ struct MigrationKeys {
     self.new = new
     var lastKeys: [String: Int64] = [:]
     for entity in old.entities where entity.superentity == nil {
-      lastKeys[entity.name] = try PrimaryKeyTable.lastKey(
+      let last = try PrimaryKeyTable.lastKey(
         of: old.entityNumber(of: entity), in: former, on: connection)
+      guard last ?? 0 <= PrimaryKeyTable.greatestKey else { throw Self.tooManyKeys(of: entity) }
+      lastKeys[entity.name] = last.map { max(0, $0) }
     }
     self.lastKeys = lastKeys
     var ways: [Way] = []
@@ -46,9 +48,17 @@ struct MigrationKeys {
       for source in ordered {
         ways.append(Way(source: source, destination: root, offset: offset))
         offset += lastKeys[source.name] ?? 0
+        guard offset <= PrimaryKeyTable.greatestKey else { throw Self.tooManyKeys(of: source) }
       }
     }
     self.ways = ways
+  }
+
+  private static func tooManyKeys(of entity: EntityDescription) -> StoreError {
+    StoreError(
+      .damaged,
+      "Z_PRIMARYKEY says that more keys of \(entity.name) were given out than a store has.",
+      suggestion: "Run syncctl store check, and restore the file from a copy.")
   }
 
   func lastKey(of source: EntityDescription) -> Int64 { lastKeys[source.name] ?? 0 }
@@ -80,7 +90,7 @@ struct MigrationKeys {
       let match = plan.match(ofSource: entity)
     else { return nil }
     return ObjectKey(
-      entity: new.entityNumber(of: match.destination), key: former.key + offset)
+      entity: new.entityNumber(of: match.destination), key: former.key &+ offset)
   }
 
   /// A value as the new store has it.

@@ -32,8 +32,11 @@ final class Checkpointer: Sendable {
   /// - Parameter whenCut: Runs when all of the log is in the file and it was cut: nobody writes, and nobody reads an
   ///   older state.
   func checkpoint(_ connection: SQLiteConnection, force: Bool, whenCut: () -> Void) {
-    guard force ? walBytes > 0 : isDue, lock.tryLock() else { return }
-    defer { lock.unlock() }
+    guard force ? walBytes > 0 : isDue else { return }
+    _ = lock.alone { copyLog(connection, whenCut) }
+  }
+
+  private func copyLog(_ connection: SQLiteConnection, _ whenCut: () -> Void) {
     // Somebody wrote another content into the file under those who have it open. The next to open it is told.
     guard !StrayLogs.isStray(beside: connection, url) else {
       Logger(label: "driftless.store").error(
@@ -58,15 +61,15 @@ final class Checkpointer: Sendable {
   /// - Parameter place: Where the file is by now; nil where it was.
   func complete(_ connection: SQLiteConnection, _ files: OpenedFiles, at place: URL? = nil) {
     let place = place ?? url
-    let logger = Logger(label: "driftless.store")
-    guard (try? lock.lock(.exclusive, milliseconds: StoreTuning.completionWaitMilliseconds)) != nil
-    else { return }
-    defer { lock.unlock() }
-    guard files.canBeCompleted(at: place), StrayLogs.belongs(connection, to: place) else { return }
-    connection.busyTimeoutMilliseconds = StoreTuning.checkpointWaitMilliseconds
-    let outcome = try? connection.rows("PRAGMA wal_checkpoint(TRUNCATE)").first?.first
-    if outcome == .integer(0) {
-      logger.notice("\(place.path): what its log held was saved into the file")
+    _ = lock.alone(milliseconds: StoreTuning.completionWaitMilliseconds) {
+      guard files.canBeCompleted(at: place), StrayLogs.belongs(connection, to: place) else {
+        return
+      }
+      connection.busyTimeoutMilliseconds = StoreTuning.checkpointWaitMilliseconds
+      let outcome = try? connection.rows("PRAGMA wal_checkpoint(TRUNCATE)").first?.first
+      guard outcome == .integer(0) else { return }
+      Logger(label: "driftless.store").notice(
+        "\(place.path): what its log held was saved into the file")
     }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A lock between processes, on a file beside the store. It goes with the process that held it.
 final class FileLock: Sendable {
@@ -6,6 +7,8 @@ final class FileLock: Sendable {
 
   private let descriptor: Int32
   let path: String
+  /// As what this process holds it, by this object.
+  private let held = Mutex<Mode?>(nil)
 
   init(path: String) throws {
     self.path = path
@@ -49,10 +52,35 @@ final class FileLock: Sendable {
       usleep(pause)
       pause = min(pause * 2, 16_000)
     }
+    held.withLock { $0 = mode }
   }
 
   /// Takes the lock if nobody holds it.
-  func tryLock() -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 }
+  func tryLock() -> Bool {
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return false }
+    held.withLock { $0 = .exclusive }
+    return true
+  }
+
+  /// Runs `body` with the lock alone, when nobody else gets in the way for so long. Who shares the lock shares it again after
+  /// that, and may have let others have it in between.
+  ///
+  /// - Returns: Nil where somebody else has it.
+  func alone<T>(milliseconds: Int32 = 0, _ body: () -> T) -> T? {
+    let former = held.withLock { $0 }
+    assert(former != .exclusive, "the lock is held alone already")
+    defer {
+      // A lock that cannot be made stronger is lost as well.
+      if former == .shared {
+        while flock(descriptor, LOCK_SH) != 0, errno == EINTR {}
+        held.withLock { $0 = .shared }
+      } else {
+        unlock()
+      }
+    }
+    guard (try? lock(.exclusive, milliseconds: milliseconds)) != nil else { return nil }
+    return body()
+  }
 
   /// Takes the lock beside others who share it, unless somebody holds it alone for longer.
   func tryShared(milliseconds: Int32) -> Bool {
@@ -61,10 +89,14 @@ final class FileLock: Sendable {
       guard ContinuousClock.now < end else { return false }
       usleep(1_000)
     }
+    held.withLock { $0 = .shared }
     return true
   }
 
-  func unlock() { flock(descriptor, LOCK_UN) }
+  func unlock() {
+    held.withLock { $0 = nil }
+    flock(descriptor, LOCK_UN)
+  }
 
   /// Writes a byte, for those who watch the file.
   func touch() {

@@ -8,6 +8,8 @@ final class JoinedWrite: @unchecked Sendable {  // used on the thread that began
   private let store: PersistentStore
   private let thread = pthread_self()
   private let transaction: WriteTransaction
+  /// A task that was begun within it keeps its value, and may come to run on its thread when it is over.
+  fileprivate var isOver = false
 
   init(_ store: PersistentStore, _ transaction: WriteTransaction) {
     self.store = store
@@ -18,7 +20,7 @@ final class JoinedWrite: @unchecked Sendable {  // used on the thread that began
   static func transaction(of store: PersistentStore) -> WriteTransaction? {
     // Whoever is in one has its connection. A task's value is dear to ask for.
     guard HeldConnections.areAny, let current, current.store === store,
-      pthread_equal(current.thread, pthread_self()) != 0
+      pthread_equal(current.thread, pthread_self()) != 0, !current.isOver
     else { return nil }
     return current.transaction
   }
@@ -34,9 +36,9 @@ extension PersistentStore {
   ) throws -> T {
     try write(info) { transaction in
       try transaction.connection.withCache(kibibytes: StoreTuning.wholeCacheKibibytes) {
-        try JoinedWrite.$current.withValue(JoinedWrite(self, transaction)) {
-          try body(transaction)
-        }
+        let joined = JoinedWrite(self, transaction)
+        defer { joined.isOver = true }
+        return try JoinedWrite.$current.withValue(joined) { try body(transaction) }
       }
     }.0
   }

@@ -106,3 +106,17 @@ package struct NewRows {
     }
   }
 }
+
+extension SQLiteConnection {
+  /// Runs a statement that writes a row for each of those in memory, and for no other.
+  ///
+  /// - Throws: `StoreError` with code `damaged` where it wrote another number of rows.
+  func write(_ statement: SQLiteStatement, _ rows: RowsInMemory) throws {
+    try run(statement, reading: rows)
+    guard changes != rows.count else { return }
+    throw StoreError(
+      .damaged,
+      "\(changes) of \(rows.count) rows were written: something in the file is in their way.",
+      suggestion: "Nothing was saved. Run syncctl store check.")
+  }
+}

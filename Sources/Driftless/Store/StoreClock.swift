@@ -41,12 +41,12 @@ struct ClockOffset: Hashable {
 
   init?(text: String) {
     let parts = text.split(separator: " ", omittingEmptySubsequences: false)
-    guard parts.count == 4, let offset = Int64(parts[0]), let wall = Int64(parts[1]) else {
+    guard parts.count == 4, let offset = Self.time(parts[0]), let wall = Self.time(parts[1]) else {
       return nil
     }
     self.offset = offset
     self.wall = wall
-    sinceBoot = Int64(parts[2])
+    sinceBoot = Self.time(parts[2])
     boot = parts[3].isEmpty ? nil : String(parts[3])
   }
 
@@ -54,6 +54,11 @@ struct ClockOffset: Hashable {
 
   static func milliseconds(_ date: Date) -> Int64 {
     Int64(exactly: (date.timeIntervalSince1970 * 1000).rounded(.down)) ?? 0
+  }
+
+  /// Milliseconds that a file says, as far as times can be reckoned with.
+  private static func time(_ text: Substring) -> Int64? {
+    Int64(text).flatMap { $0.magnitude < 1 << 53 ? $0 : nil }
   }
 
   /// By how many milliseconds the time of day was set since then; nil when the host was started anew, and nobody can tell.

@@ -66,6 +66,7 @@ struct StoreOpening {
     model given: ManagedObjectModel?, _ configurationName: String?
   ) throws -> Opened {
     let (identifier, metadata) = try MetadataTable.read(on: connection, path: file.name)
+    try refuseRowsTable()
     let views = try views()
     try refuse(views.filter(Self.isOfLibrary))
     // Whoever works a model out reads these before there is a schema.
@@ -136,6 +137,18 @@ struct StoreOpening {
     // The last two are those of the history.
     let name = name.uppercased()
     return ["Z_", "ZDL_", "ACHANG", "ATRANS"].contains { name.hasPrefix($0) }
+  }
+
+  /// A table or view with the name of the rows in memory would be read in their place, and what is saved would be lost.
+  private func refuseRowsTable() throws {
+    let found = try connection.scalar(
+      "SELECT name FROM main.sqlite_master WHERE name = ? COLLATE NOCASE AND type <> 'index'",
+      .text(RowsInMemory.table))
+    guard case .text(let name)? = found else { return }
+    throw StoreError(
+      .damaged,
+      "\(file.name) has a table or a view \(name), whose name the library needs for rows in memory.",
+      suggestion: "Give it another name with sqlite3 (ALTER TABLE … RENAME), or drop it.")
   }
 
   /// A view in the place of a table would run whatever it says, without an end it may be.

@@ -107,7 +107,7 @@ package final class WriteTransaction: ReadTransaction {
     do {
       try whole {
         try rows.withRowsInMemory(program) { memory in
-          try connection.run(connection.prepare(program.insertRowsSQL), reading: memory)
+          try connection.write(connection.prepare(program.insertRowsSQL), memory)
         }
       }
     } catch let error as SQLiteError where error.isUniqueness && keyKeeper != nil {

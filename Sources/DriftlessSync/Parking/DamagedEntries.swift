@@ -37,7 +37,9 @@ extension SyncEngine {
     guard !damaged.isEmpty else { return }
     var isDue = true
     // A clock that was put back makes nobody wait for it.
-    if case .integer(let tried)? = last, tried <= now { isDue = now - tried >= Self.damagedPause }
+    if case .integer(let tried)? = last, (0...now).contains(tried) {
+      isDue = now - tried >= Self.damagedPause
+    }
     let wanted = damaged.filter { isDue || $0.triedLevel < Parking.level }
     guard !wanted.isEmpty else { return }
     try bookkeep { try $0.setSetting(Self.damagedTriedSetting, .integer(now)) }

@@ -30,7 +30,7 @@ struct SupersededSets {
   func saves(after since: Int64, _ transaction: ReadTransaction) throws -> Set<Int64> {
     var saves: Set<Int64> = []
     let last = edits.values.lazy.flatMap(\.values).max() ?? 0
-    guard last > since + 1 else { return saves }
+    guard last > 0, last - 1 > since else { return saves }
     try transaction.forEachChange(
       after: since, through: last - 1, passingOver: .imported
     ) { header, type, key, mask in

@@ -29,12 +29,14 @@ extension PersistentStore {
 
 extension LostCommits {
   static let setting = "lostCommits"
+  /// Seconds from 1970 that are still a date that can be shown.
+  private static let timeBound = 1e11
 
   init?(text: String) {
     let parts = text.split(separator: " ")
-    guard parts.count == 2, let count = Int64(parts[0]), let time = Double(parts[1]) else {
-      return nil
-    }
+    guard parts.count == 2, let count = Int64(parts[0]), let time = Double(parts[1]), count > 0,
+      time.magnitude < Self.timeBound
+    else { return nil }
     self.init(count: count, found: Date(timeIntervalSince1970: time))
   }
 
@@ -83,6 +85,8 @@ struct CommitMark: Hashable {
     guard bytes.count == Self.byteCount, let store = UUID(networkBytes: Data(bytes.prefix(16)))
     else { return nil }
     self.store = store
-    number = bytes.suffix(8).reversed().reduce(0) { $0 << 8 | Int64($1) }
+    let number = bytes.suffix(8).reversed().reduce(0) { $0 << 8 | Int64($1) }
+    guard (0...ReadTransaction.greatestNumber).contains(number) else { return nil }
+    self.number = number
   }
 }

@@ -101,7 +101,7 @@ final class ChangeRecorder {
       let rows = RowsInMemory(count: count, source: start) { source, row, _, context in
         SQLiteResult(context).set(source.assumingMemoryBound(to: Int64.self)[row])
       }
-      try connection.run(statement, reading: rows)
+      try connection.write(statement, rows)
     }
   }
 }

@@ -30,6 +30,7 @@ package enum IdentityRuns {
   static let table = "ZDL_IDENTITY"
   /// What each row keeps by itself.
   static let rules: [RowRule] = [
+    .integer("first_key", 1...ReadTransaction.greatestNumber),
     .integer("count", 1...ReadTransaction.greatestNumber),
     .integer("number", 1...Int64.max, orNull: true), .bytes("identity", count: 16),
   ]
@@ -82,7 +83,7 @@ package enum IdentityRuns {
     let statement = try connection.prepare(
       """
       SELECT root_entity, first_key, count, number, identity FROM ZDL_IDENTITY
-      WHERE root_entity = ? AND first_key <= ? ORDER BY first_key DESC LIMIT 1
+      WHERE root_entity = ? AND first_key BETWEEN 1 AND ? ORDER BY first_key DESC LIMIT 1
       """)
     defer { statement.reset() }
     statement.bind(Int64(root), at: 1)
@@ -118,10 +119,16 @@ package enum IdentityRuns {
   }
 
   /// Of the columns in the order that every question here has them in.
+  ///
+  /// A run of a damaged file with keys that no object has is of no object: with those of others one can be reckoned.
   private static func run(_ row: SQLiteStatement) -> IdentityRun {
-    IdentityRun(
-      root: row.entityNumber(0), firstKey: row.int64(1), count: row.int64(2),
-      number: row.isNull(3) ? nil : row.unsigned(3), identity: row.uuid(4))
+    let (firstKey, count) = (row.int64(1), row.int64(2))
+    let keys = 1...ReadTransaction.greatestNumber
+    let isSound = keys.contains(firstKey) && keys.contains(count)
+    return IdentityRun(
+      root: row.entityNumber(0), firstKey: isSound ? firstKey : keys.lowerBound,
+      count: isSound ? count : 0, number: row.isNull(3) ? nil : row.unsigned(3),
+      identity: row.uuid(4))
   }
 
   // MARK: Writing

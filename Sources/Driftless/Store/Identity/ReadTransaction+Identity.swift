@@ -12,7 +12,7 @@ extension ReadTransaction {
     let statement = try connection.prepare(
       """
       SELECT first_key, count, identity FROM ZDL_IDENTITY
-      WHERE root_entity = ? AND first_key <= ? ORDER BY first_key DESC LIMIT 1
+      WHERE root_entity = ? AND first_key BETWEEN 1 AND ? ORDER BY first_key DESC LIMIT 1
       """)
     defer { statement.reset() }
     statement.bind(Int64(root), at: 1)

@@ -74,7 +74,9 @@ extension WriteTransaction {
     statement.bind(firstNumber + count - 1, at: 1)
     guard try statement.step() else { return }
     let number = statement.int64(3)
-    guard number >= firstNumber || firstNumber - number < statement.int64(2) else { return }
+    guard number >= 0, number >= firstNumber || firstNumber - number < statement.int64(2) else {
+      return
+    }
     let taken = max(number, firstNumber)
     throw StoreError(
       .numberTaken, "The zone object number \(taken) is another object's here.",
@@ -218,12 +220,13 @@ extension WriteTransaction {
     let statement = try connection.prepare(
       """
       SELECT first_key, count, identity, number FROM ZDL_IDENTITY
-      WHERE root_entity = ? AND first_key <= ? ORDER BY first_key DESC LIMIT 1
+      WHERE root_entity = ? AND first_key BETWEEN 1 AND ? ORDER BY first_key DESC LIMIT 1
       """)
     defer { statement.reset() }
     statement.bind(Int64(root), at: 1)
     statement.bind(key, at: 2)
-    guard try statement.step(), key &- statement.int64(0) < statement.int64(1),
+    // A run of a damaged file that begins below the first key is no object's.
+    guard try statement.step(), key - statement.int64(0) < statement.int64(1),
       let identity = statement.uuid(2)
     else { return nil }
     return (statement.int64(0), statement.int64(1), identity, statement.value(3))

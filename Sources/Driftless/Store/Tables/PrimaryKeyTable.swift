@@ -4,13 +4,14 @@ import DriftlessSQLite
 /// which counts at the root. The tables of the history have their rows here as well.
 enum PrimaryKeyTable {
   static let table = "Z_PRIMARYKEY"
-  /// What each row keeps by itself. A store that is at the end of its keys can take nothing more, and no store comes there by
-  /// itself.
+  /// A store that is at the end of its keys can take nothing more, and no store comes there by itself.
+  static let greatestKey = ReadTransaction.greatestNumber / 2
+  /// What each row keeps by itself.
   static let rules: [RowRule] = [
     .integer("Z_ENT", 1...Int64(Int32.max)), .text("Z_NAME"),
     .integer("Z_SUPER", 0...Int64(Int32.max)),
     RowRule(
-      "typeof(Z_MAX) = 'integer' AND Z_MAX BETWEEN -1 AND \(ReadTransaction.greatestNumber / 2)",
+      "typeof(Z_MAX) = 'integer' AND Z_MAX BETWEEN -1 AND \(greatestKey)",
       "so many keys were never given out"),
   ]
   static let statement = """

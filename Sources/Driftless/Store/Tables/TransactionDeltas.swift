@@ -159,7 +159,7 @@ extension WriteTransaction {
     assert(delta.transaction < 0, "a transaction of this store keeps its number")
     var number = delta.transaction
     let taken = try Set(deltas(of: key, property).map(\.transaction))
-    while taken.contains(number) { number -= 1 }
+    while taken.contains(number) { number &-= 1 }
     try connection.run(
       """
       INSERT INTO ZDL_DELTA (transaction_number, entity, key, property, value, name)

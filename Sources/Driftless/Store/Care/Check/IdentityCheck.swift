@@ -26,6 +26,8 @@ struct IdentityCheck: TableCheck {
     try forEach("root_entity, first_key, count", order: "root_entity, first_key", inspection) {
       row in
       let (root, first, count) = (row.int64(0), row.int64(1), max(0, row.int64(2)))
+      // The rules of the rows tell of those that hold no key.
+      guard first > 0, count > 0 else { return }
       let end = first.addingReportingOverflow(count)
       if let last, last.root == root, first < last.end { twice.add("entity \(root), key \(first)") }
       if end.overflow || end.partialValue - 1 > inspection.lastKey(row.entityNumber(0)) {
