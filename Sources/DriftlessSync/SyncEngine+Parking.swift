@@ -183,6 +183,13 @@ extension SyncEngine {
     }
   }
 
+  /// Whether something is parked of a log that is gone, and can be taken in by now.
+  func isFormerDue() throws -> Bool {
+    try store.read { transaction in
+      try FormerParking.entries(on: transaction.connection).contains { isDue($0.parked) }
+    }
+  }
+
   /// What is parked of logs that are gone comes after what the zone's log says: later words of that stand.
   private func takeInFormer(
     _ applier: PageApplier, where isDue: (FormerParking.Entry) -> Bool, trying: (Int64) -> Void

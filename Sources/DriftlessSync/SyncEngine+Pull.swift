@@ -32,7 +32,9 @@ extension SyncEngine {
   func runPull(
     waitSeconds: Int, _ allowsMassDelete: Bool, _ report: inout SyncReport
   ) async throws {
+    try lock()
     let odd = try oddDefaults()
+    try noteMeaning(reads: true)
     try await pullToHead(waitSeconds: waitSeconds, allowsMassDelete, &report)
     let isTaken = try await takeAnew(odd: odd) {
       try await self.pullToHead(waitSeconds: 0, allowsMassDelete, &report)

@@ -71,6 +71,7 @@ extension SyncEngine {
       revivedEdits = RevivedEdits()
       fullPushObjects = nil
     }
+    try noteMeaning(reads: false)
     try carryEnds()
     // What was parked is older than what is pending: it must not come after it.
     try replayParked()
@@ -83,6 +84,11 @@ extension SyncEngine {
     if !allowsMassDelete { try noteWaitingDeletes(store.read { try waitingDeletes($0) }) }
     do {
       try await pushPending(allowsMassDelete, &report)
+      // What is parked of a log that is gone waited for what was pending of its objects.
+      if try isFormerDue() {
+        try replayParked()
+        try await pushPending(allowsMassDelete, &report)
+      }
       // Others show what was sent as their models hold it.
       try parkRefused()
       // What was stale for good is tried again after all else, which it never holds up.

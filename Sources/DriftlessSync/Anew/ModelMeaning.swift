@@ -10,6 +10,8 @@ import Foundation
 /// a migration made them. Then what has changed is taken from the zone anew.
 struct ModelMeaning: Codable, Hashable {
   static let setting = "sync.meaning"
+  /// What the log came to with models of after that, with which entries were read, and the head of the log was not reached.
+  static let betweenSetting = "sync.meanings"
 
   /// By entity, and by `Entity.property`.
   private(set) var names: [String: String] = [:]
@@ -24,6 +26,12 @@ struct ModelMeaning: Codable, Hashable {
     var returned: [String: Set<String>] = [:]
 
     var isEmpty: Bool { entities.isEmpty && properties.isEmpty }
+
+    mutating func formUnion(_ other: Change) {
+      entities.formUnion(other.entities)
+      properties.merge(other.properties) { $0.union($1) }
+      returned.merge(other.returned) { $0.union($1) }
+    }
   }
 
   init(_ schema: SyncSchema) {
@@ -43,6 +51,48 @@ struct ModelMeaning: Codable, Hashable {
 
   static func decode(_ text: String) -> ModelMeaning? {
     try? JSONDecoder().decode(Self.self, from: Data(text.utf8))
+  }
+
+  /// That of the model with which the head of the log was reached last, or with which the first entry was read or sent, and
+  /// those of the models with which entries were read since. Rows may be as any of them has it.
+  static func formers(_ transaction: ReadTransaction) throws -> [ModelMeaning] {
+    guard let first = try load(transaction) else { return [] }
+    guard case .text(let text)? = try transaction.setting(betweenSetting) else { return [first] }
+    return [first] + (decodeAll(text) ?? [])
+  }
+
+  static func decodeAll(_ text: String) -> [ModelMeaning]? {
+    try? JSONDecoder().decode([Self].self, from: Data(text.utf8))
+  }
+
+  /// Notes the model of a store that is about to read entries, so that the model after it knows with which one its rows were
+  /// made: a pull may be cut before the head, and the program replaced then.
+  ///
+  /// - Returns: what is to be written; nil where it is noted.
+  func noting(
+    _ transaction: ReadTransaction, reads: Bool
+  ) throws -> ((WriteTransaction) throws -> Void)? {
+    let formers = try Self.formers(transaction)
+    guard !formers.isEmpty else {
+      // With which model a store of a program of before has read what it has, nobody knows.
+      let state = try ReplicaState.load(from: transaction.connection)
+      return state?.cursor == 0 ? { try save($0) } : nil
+    }
+    guard reads, !formers.contains(self) else { return nil }
+    return {
+      let between = formers.dropFirst() + [self]
+      try $0.setSetting(Self.betweenSetting, .text(Self.text(Array(between))))
+    }
+  }
+
+  /// What a store that was looked through with models of before has to take anew.
+  func change(of schema: SyncSchema, since formers: [ModelMeaning], _ notes: Notes) -> Change {
+    guard let first = formers.first else { return change(of: schema, since: nil, notes) }
+    var change = change(of: schema, since: first, notes)
+    for former in formers.dropFirst() {
+      change.formUnion(self.change(of: schema, since: former, notes))
+    }
+    return change
   }
 
   /// What a store that was looked through with a model of before has to take anew.
@@ -132,11 +182,16 @@ struct ModelMeaning: Codable, Hashable {
     return (kinds + [order, end]).joined(separator: " ")
   }
 
+  /// Notes that the rows are as this one has them.
   func save(_ transaction: WriteTransaction) throws {
+    try transaction.setSetting(Self.setting, .text(Self.text(self)))
+    try transaction.setSetting(Self.betweenSetting, nil)
+  }
+
+  private static func text(_ value: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    let text = String(decoding: try encoder.encode(self), as: UTF8.self)
-    try transaction.setSetting(Self.setting, .text(text))
+    return String(decoding: try encoder.encode(value), as: UTF8.self)
   }
 }
 

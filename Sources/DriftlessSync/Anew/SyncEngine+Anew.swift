@@ -15,11 +15,11 @@ extension SyncEngine {
     odd: Set<String>, _ pulling: () async throws -> Void
   ) async throws -> Bool {
     let meaning = ModelMeaning(schema)
-    let (former, notes) = try store.read {
-      (try ModelMeaning.load($0), try ModelMeaning.Notes($0, odd: odd))
+    let (formers, notes) = try store.read {
+      (try ModelMeaning.formers($0), try ModelMeaning.Notes($0, odd: odd))
     }
-    let change = meaning.change(of: schema, since: former, notes)
-    guard meaning != former || !change.isEmpty else { return false }
+    let change = meaning.change(of: schema, since: formers, notes)
+    guard formers != [meaning] || !change.isEmpty else { return false }
     guard try !change.isEmpty && replicaState().cursor > 0 else {
       try bookkeep {
         try meaning.save($0)
@@ -40,6 +40,15 @@ extension SyncEngine {
       log.warning("What the model has otherwise is not taken from the zone yet: \(error)")
       return false
     }
+  }
+
+  /// Notes with which model entries are read or sent from here on.
+  ///
+  /// - Parameter reads: false where nothing is read.
+  func noteMeaning(reads: Bool) throws {
+    let meaning = ModelMeaning(schema)
+    guard let note = try store.read({ try meaning.noting($0, reads: reads) }) else { return }
+    try bookkeep { try note($0) }
   }
 
   /// Attributes that came with the model of now, and of which rows have another value than the default, though nobody edited

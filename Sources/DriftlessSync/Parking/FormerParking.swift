@@ -35,27 +35,29 @@ enum FormerParking {
       "UPDATE ZDL_PARKED_FORMER SET tried_level = ?", [.integer(heldLevel)])
   }
 
-  /// The log is gone above a place: keeps what was parked of it, while the objects still have their numbers.
+  /// The log is gone above a place: keeps what was parked of it, while the objects still have their numbers, and what its entries
+  /// say under names that a migration took away. The rows have nothing of that, and the zone has it no more either.
   static func keep(above place: UInt64 = 0, _ transaction: ReadTransaction) throws {
     let connection = transaction.connection
     let parked = try Parking.entries(on: connection)
-    guard parked.contains(where: { $0.sequence > place }) else { return }
+    let dropped = try droppedParts(above: place, beside: parked, transaction)
+    guard !dropped.isEmpty || parked.contains(where: { $0.sequence > place }) else { return }
     // What parked entries make has no key here.
     var made: [(first: UInt64, identities: ChangeSetIndex.Identities)] = []
-    var frames: [UInt64: Data] = [:]
+    var parts = dropped
     for entry in parked {
       let frame = try Parking.frame(of: entry.sequence, on: connection)
-      frames[entry.sequence] = frame
+      parts.append((entry, frame))
       var first = entry.firstNumber
       for run in (try? ChangeSetDecoder().decodeIndex(frame))?.1.newObjects ?? [] {
         made.append((first, run.identities))
         first &+= UInt64(run.count)
       }
     }
+    parts.sort { $0.entry.sequence < $1.entry.sequence }
     var directory = ObjectDirectory(connection)
     // Bytes that are not those that were pushed say nothing where nobody has others.
-    for entry in parked where entry.sequence > place && entry.code != .damaged {
-      let frame = frames[entry.sequence] ?? Data()
+    for (entry, frame) in parts where entry.sequence > place && entry.code != .damaged {
       var index = (try? ChangeSetDecoder().decodeIndex(frame))?.1 ?? ChangeSetIndex()
       index.number(from: entry.firstNumber)
       let numbers = index.knownNumbers
@@ -83,6 +85,43 @@ enum FormerParking {
           .blob(frame),
         ])
     }
+  }
+
+  /// What the kept entries above a place say under names that a migration took away, and that were not taken from the zone since.
+  private static func droppedParts(
+    above place: UInt64, beside parked: [Parking.Entry], _ transaction: ReadTransaction
+  ) throws -> [(entry: Parking.Entry, frame: Data)] {
+    let connection = transaction.connection
+    let gone = try ModelMeaning.Notes(transaction).gone
+    guard !gone.isEmpty else { return [] }
+    var parts: [(entry: Parking.Entry, frame: Data)] = []
+    try KeptFrames.forEach(after: place, on: connection) { entry in
+      let isWhole = parked.contains { $0.sequence == entry.sequence && $0.code.isWhole }
+      guard !isWhole, let (header, index) = try? ChangeSetDecoder().decodeIndex(entry.frame) else {
+        return
+      }
+      var names: Set<ParkedName> = []
+      for group in index.groups where group.kind != .delete {
+        let entity = index.entities[group.entity]
+        if gone.contains(entity.name) { names.insert(ParkedName(entity.name)) }
+        for property in group.properties.map({ "\(entity.name).\(entity.properties[$0])" })
+        where gone.contains(PlaceName.property(ofPlace: property) ?? property) {
+          names.insert(ParkedName(property))
+        }
+      }
+      guard !names.isEmpty else { return }
+      parts.append(
+        (
+          Parking.Entry(
+            sequence: entry.sequence, firstNumber: entry.firstObjectNumber, newObjects: nil,
+            code: .unknownNames, reason: ParkedName.reason(names), sender: header.replica,
+            since: index.transactions.map { HybridTime(rawValue: $0.hybridTime) }.max()?.date
+              ?? .now,
+            triedLevel: Parking.level, unknown: names, bytes: entry.frame.count),
+          entry.frame
+        ))
+    }
+    return parts
   }
 
   private static let nobody = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))

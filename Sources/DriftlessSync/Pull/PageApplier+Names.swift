@@ -248,17 +248,19 @@ extension PageApplier {
     }
     // A tombstone may have come before it.
     try zone.removeMark(key)
-    // What the insert does not name is null. What was set here since is an edit of that, as it is of a value that is named.
+    // What the insert does not name is null, or has the default of the model here: its program did not know it. What was set here
+    // since is an edit of that, as it is of a value that is named.
     let named = Set(readers.map(\.property.name))
     for property in entity.properties where !named.contains(property.name) {
       if case .place = property.kind { continue }
       if try keepLeftOut(property, of: key, frame) { continue }
       if try isBegunSince(entity, property, of: key, group, row: row, frame) {
-        try replaceBase(of: key, property, with: .null)
+        try replaceBase(of: key, property, with: property.standIn?.value ?? .null)
         continue
       }
-      let value = ZoneStates.Value(side: frame.side(group, row: row))
-      try zone.set(value, of: key, property.name)
+      var side = frame.side(group, row: row)
+      if let standIn = property.standIn { side.value = standIn.value }
+      try zone.set(ZoneStates.Value(side: side), of: key, property.name)
       try acknowledge(property, of: key, frame)
     }
     try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)

@@ -265,7 +265,7 @@ extension LostEdits {
   func offer(beside pending: PendingSet, _ states: OfferedStates) throws -> Int {
     var counts = counts
     try counts.findStarts(transaction, schema: schema)
-    let standIns = try OfferedStandIns(unsaid, transaction)
+    let standIns = try OfferedStandIns(unsaid, transaction, schema: schema)
     var count = 0
     for (key, lost) in objects {
       guard let entity = schema.entity(numbered: key.entity) else { continue }

@@ -5,12 +5,22 @@ import Driftless
 struct OfferedStandIns {
   /// Properties of which the log said nothing that the model has.
   private let unsaid: [ObjectKey: PropertyMask]
+  /// By entity, properties that a model between had not: nothing of them is here until it was taken from the zone.
+  private let returned: [String: Set<String>]
+  /// What models of before had as defaults.
+  private let formers: [ModelMeaning]
   private let parkedValues: ParkedValues
   private let transaction: ReadTransaction
   private let mayLackFiles: Bool
 
-  init(_ unsaid: [ObjectKey: PropertyMask], _ transaction: ReadTransaction) throws {
+  init(
+    _ unsaid: [ObjectKey: PropertyMask], _ transaction: ReadTransaction, schema: SyncSchema
+  ) throws {
     self.unsaid = unsaid
+    formers = try ModelMeaning.formers(transaction)
+    returned =
+      ModelMeaning(schema)
+      .change(of: schema, since: formers, try ModelMeaning.Notes(transaction)).returned
     self.transaction = transaction
     parkedValues = try ParkedValues(transaction.connection)
     mayLackFiles = transaction.schema.mayHaveExternalData
@@ -21,7 +31,7 @@ struct OfferedStandIns {
   ) throws {
     let unsaid = unsaid[key] ?? PropertyMask()
     guard
-      parkedValues.mayHaveAny || !unsaid.isEmpty || mayLackFiles,
+      parkedValues.mayHaveAny || !unsaid.isEmpty || mayLackFiles || returned[entity.name] != nil,
       let row = try transaction.knownRow(key)
     else { return }
     let values = row.values
@@ -30,14 +40,18 @@ struct OfferedStandIns {
       // What was edited here is an edit, whatever it says.
       guard let edit = object.transaction(of: slot), EditStamp.time(edit) != nil,
         try row.lost.contains(slot)
-          || isStandIn(property, values[slot], of: key, isUnsaid: unsaid.contains(slot))
+          || isStandIn(
+            property, values[slot], of: key, entity, isUnsaid: unsaid.contains(slot),
+            isReturned: returned[entity.name]?.contains(
+              PlaceName.property(ofPlace: property.name) ?? property.name) == true)
       else { continue }
       object.clear(PropertyMask([slot]))
     }
   }
 
   private func isStandIn(
-    _ property: SyncSchema.Property, _ value: PropertyValue, of key: ObjectKey, isUnsaid: Bool
+    _ property: SyncSchema.Property, _ value: PropertyValue, of key: ObjectKey,
+    _ entity: SyncSchema.Entity, isUnsaid: Bool, isReturned: Bool
   ) throws -> Bool {
     switch property.kind {
     case .attribute:
@@ -46,11 +60,14 @@ struct OfferedStandIns {
         // One that crosses is offered itself.
         return !standIn.crosses(parked)
       }
-      return isUnsaid && !value.isNull && value == standIn.value
+      // A model of before may have had another default.
+      return (isReturned || isUnsaid && !value.isNull)
+        && (value == standIn.value
+          || formers.contains { $0.names["\(entity.name).\(property.name)"] == "\(value)" })
     case .elements(let relationship):
-      return try isUnsaid && transaction.toManyKeys(of: key, relationship).isEmpty
-    case .toOne: return isUnsaid && value.isNull
-    case .place: return false
+      return try (isUnsaid || isReturned) && transaction.toManyKeys(of: key, relationship).isEmpty
+    case .toOne: return (isUnsaid || isReturned) && value.isNull
+    case .place: return isReturned
     }
   }
 }

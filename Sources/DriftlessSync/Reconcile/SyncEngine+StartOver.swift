@@ -56,7 +56,7 @@ extension SyncEngine {
       try OfferedDeletes.end(&pending, transaction, schema: schema, states)
     }
     try forgetLog(&state, generation, head: head, transaction)
-    let standIns = try OfferedStandIns(log.unsaid, transaction)
+    let standIns = try OfferedStandIns(log.unsaid, transaction, schema: schema)
     return try offerRows(
       transaction, schema: schema, states, history, pending, ofZone: offersDeletes,
       without: standIns
