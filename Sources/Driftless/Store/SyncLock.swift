@@ -74,7 +74,7 @@ package final class SyncLock: Sendable {
     guard holder != "\(getpid())" else {
       return StoreError(
         .syncLocked,
-        "This process syncs the store, or one whose files lay at its place before.",
+        "This process, \(holder), syncs the store, or one whose files lay at its place before.",
         suggestion: "It lets go of what was moved within seconds: try again.")
     }
     let who = holder.isEmpty ? "Another process" : "Process \(holder)"
