@@ -35,7 +35,7 @@ package actor Daemon {
 
   /// Files that a daemon without stores opens at most.
   package static let ownFiles = 32
-  /// Files that it opens at most for a store. One at rest has eleven: the database and its log twice, their memory, its locks,
+  /// Files that it opens at most for a store. One at rest has twelve: the database and its log twice, their memory, its locks and claim,
   /// the file itself, and the connection to its server.
   private static let storeFiles = 16
 
@@ -90,7 +90,7 @@ package actor Daemon {
         try Self.requireFiles(for: fresh.stores)
       }
     } catch {
-      log.error("\(error) The former configuration stays.")
+      log.error("the former configuration stays: \(error)")
       return
     }
     log.notice("configuration read again, \(Self.counted(fresh.stores))")

@@ -1,7 +1,10 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSync
 import Foundation
+import Glibc
 import Logging
+import ProgramStart
 
 /// What a worker notes of its engine: how the store does, for who asks and for the log.
 extension StoreWorker {
@@ -36,6 +39,33 @@ extension StoreWorker {
       SyncStatus.Failure(
         kind: kind, code: failure.code, message: failure.message, suggestion: failure.suggestion,
         since: pause.since))
+  }
+
+  /// Says which store lies at the path, where it is another one than before: two that were swapped by mistake would go on in
+  /// silence else.
+  func noteStore(_ store: PersistentStore) {
+    let present = KnownStore(store)
+    defer { known = present }
+    guard let known, known.identifier != present.identifier else { return }
+    log.warning(
+      """
+      Another store lies at this path than before: \(present), in place of \(known). It is kept in step as what it is. \
+      Where that was not meant, put the files of each store back at its own path: both go on there.
+      """)
+  }
+
+  /// Makes anew what somebody removed beside the store: the lock's file and the mark, by which others see that it is kept.
+  func keepSigns() async {
+    let mark = DaemonMark.url(forStore: entry.path).path
+    let isWhole =
+      isMarked && access(mark, F_OK) == 0
+      && access(entry.path.path + "-driftless-sync", F_OK) == 0
+    // A first pull may take an hour before it says how far it is.
+    guard !isWhole, let connection, await connection.engine.keepSyncLock() else { return }
+    if isMarked, access(mark, F_OK) != 0 {
+      log.warning("\(mark) was removed, and is there again")
+    }
+    leaveMark()
   }
 
   /// Says beside the store that this daemon keeps it, once it holds the store's sync lock.
@@ -88,10 +118,26 @@ extension StoreWorker {
   private func note(_ fresh: SyncStatus.Failure) {
     guard fresh.code != "cancelled" else { return }
     // One line a cause: an hour offline does not fill the log.
-    if lastError != fresh.message { log.warning("\(fresh.message) \(fresh.suggestion)") }
+    if lastError != fresh.message {
+      log.warning("\(FailureText.line(fresh.message, try: fresh.suggestion))")
+    }
     lastError = fresh.message
     let since = failure.flatMap { $0.kind == fresh.kind ? $0.since : nil }
     failure = fresh
     if let since { failure?.since = min(since, fresh.since) }
+  }
+}
+
+/// A store as people tell it from others.
+struct KnownStore: CustomStringConvertible {
+  let identifier: String
+  let description: String
+
+  init(_ store: PersistentStore) {
+    identifier = store.identifier
+    let home = try? SyncEngine.home(of: store)
+    let name = (try? SyncEngine.name(of: store))?.map { "\($0.text), " } ?? ""
+    let zone = home.map { " of zone \($0.zone)" } ?? ", which is not enrolled"
+    description = "\(name)store \(store.identifier.lowercased())\(zone)"
   }
 }

@@ -36,6 +36,8 @@ actor StoreWorker {
   private var parked: Set<UInt64> = []
   /// What the store lost, as far as was told.
   private var toldLost: LostCommits?
+  /// The store that lay at the path when it was opened last.
+  var known: KnownStore?
   /// Whether there was no file when it was looked for last.
   var isGone = false
   private var wasEverThere = false
@@ -189,8 +191,7 @@ actor StoreWorker {
   private func watchFile() async {
     while !Task.isCancelled, !isStopped {
       await reopenIfReplaced()
-      // A first pull may take an hour before it says how far it is.
-      if !isMarked, let connection, await connection.engine.holdsSyncLock { leaveMark() }
+      await keepSigns()
       if !isStopped { await endPauseEarly() }
       do { try await Task.sleep(for: .seconds(1)) } catch { return }
     }
@@ -321,6 +322,7 @@ actor StoreWorker {
   private func connected() throws -> Connection {
     if let connection { return connection }
     let store = try StoreAccess.open(entry.path)
+    noteStore(store)
     let way: StoreAccess.Way
     do {
       way = try self.way(of: store)

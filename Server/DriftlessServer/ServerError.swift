@@ -86,7 +86,10 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     self.head = head
   }
 
-  package var description: String { "\(message) (\(code)). \(suggestion)" }
+  package var description: String {
+    // Some messages are sentences with their stop.
+    "\(message.hasSuffix(".") ? message.dropLast() : message[...]) (\(code)). \(suggestion)"
+  }
 
   /// What a zone's rules refuse.
   init(_ refusal: ProtocolError, head: UInt64? = nil) {

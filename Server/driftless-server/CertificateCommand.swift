@@ -62,16 +62,26 @@ struct CertificateCommand: ParsableCommand {
 
     private func create(in folder: CertificateFolder) throws {
       if let client { return try create(client: client, in: folder) }
+      // Hosts trust it, and refuse the server from now on: it is named, so that they can be told which.
+      let former = force ? (try? CertificateSummary.read(folder.authority))?.first : nil
       let made = try folder.create(
         names: name.map { try CertificateName($0) }, days: days, replacesAuthority: force)
       let authority = CertificateLine(made.authority, folder.authority)
       let server = CertificateLine(made.server, folder.server)
       if place.report.json {
         return try place.report.printJSON(
-          CreatedLine(authority: authority, server: server, isAuthorityNew: made.isAuthorityNew))
+          CreatedLine(
+            authority: authority, server: server, isAuthorityNew: made.isAuthorityNew,
+            replaced: former.map { CertificateLine($0, folder.authority) }))
       }
       for line in server.lines("certificate") { try place.report.printLine(line) }
       try tell(authority, isNew: made.isAuthorityNew)
+      if let former {
+        let line = CertificateLine(former, folder.authority)
+        for text in line.lines("replaced authority") { try place.report.printLine(text) }
+        try place.report.printLine(
+          "hosts that trust the replaced one refuse this server until they have the new one")
+      }
       if made.isAuthorityNew {
         try place.report.printLine(
           "copy \(folder.authority.path) to every host, and name it there: "
@@ -180,6 +190,8 @@ private struct CreatedLine: Encodable {
   let authority: CertificateLine
   let server: CertificateLine
   let isAuthorityNew: Bool
+  /// The authority whose place the new one took.
+  let replaced: CertificateLine?
 }
 
 private struct CreatedClientLine: Encodable {

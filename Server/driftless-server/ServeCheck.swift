@@ -55,7 +55,9 @@ struct ServeCheck {
     // What was mistyped may be what the rest depends on.
     guard read.complaints.isEmpty else { return found }
     func tell(_ error: any Error, _ place: String?) {
-      let text = (error as? ServerError).map { "\($0.message). \($0.suggestion)" } ?? "\(error)"
+      let text =
+        (error as? ServerError).map { "\(FailureText.sentence($0.message)) \($0.suggestion)" }
+        ?? "\(error)"
       found.complaints.append(place.map { "\($0): \(text)" } ?? text)
     }
     let settings = read.settings

@@ -200,7 +200,9 @@ struct ServeReload: Sendable {
         "settings that change when the server is started again",
         metadata: ["settings": "\(reload.left.sorted().joined(separator: ","))"])
     } catch {
-      let reason = (error as? ServerError).map { "\($0.message). \($0.suggestion)" } ?? "\(error)"
+      let reason =
+        (error as? ServerError).map { "\(FailureText.sentence($0.message)) \($0.suggestion)" }
+        ?? "\(error)"
       logger.error(
         "settings and certificate were read again and are wrong: all stays as it was",
         metadata: ["error": "\(reason)"])

@@ -69,7 +69,10 @@ public struct TransportError: Error, Hashable, Sendable, CustomStringConvertible
     self.retryAfterSeconds = retryAfterSeconds
   }
 
-  public var description: String { "\(message) (\(code.rawValue)). \(suggestion)" }
+  public var description: String {
+    // Some messages are sentences with their stop.
+    "\(message.hasSuffix(".") ? message.dropLast() : message[...]) (\(code.rawValue)). \(suggestion)"
+  }
 }
 
 extension TransportError: TransportFailure {

@@ -91,7 +91,10 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     self.values = Array(values.prefix(Self.objectsMax))
   }
 
-  public var description: String { "\(message) (\(code.rawValue)). \(suggestion)" }
+  public var description: String {
+    // Some messages are sentences with their stop.
+    "\(message.hasSuffix(".") ? message.dropLast() : message[...]) (\(code.rawValue)). \(suggestion)"
+  }
 }
 
 extension ProtocolError {

@@ -17,9 +17,17 @@ extension SyncEngine {
   /// Whether this engine has the store's sync lock: no other process syncs the store then.
   package var holdsSyncLock: Bool { syncLock != nil }
 
+  /// Makes the sync lock's file anew where somebody removed it.
+  ///
+  /// - Returns: Whether this engine has the lock.
+  package func keepSyncLock() -> Bool {
+    if syncLock?.keep() == false { syncLock = nil }
+    return syncLock != nil
+  }
+
   /// Takes the store's sync lock, unless this engine has it.
   func lock() throws {
-    guard syncLock == nil else { return }
+    guard !keepSyncLock() else { return }
     guard !store.isReadOnly else {
       throw SyncError(
         .readOnlyStore, "The store \(store.label) can only be read.",

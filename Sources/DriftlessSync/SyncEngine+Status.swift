@@ -142,6 +142,10 @@ extension SyncEngine {
           suggestion: "Look its identity up with export; a deleted object is in the conflicts.")
       }
       guard let property = entity.property(named: name) else {
+        if let end = entity.otherEnds[name] {
+          return try FollowingEnd(key: key, identity: object, entity: entity, end: end)
+            .explanation(transaction, schema)
+        }
         throw SyncError(
           .unknownElement, "\(entity.name) has no property \(name) that syncs.",
           suggestion: "Its properties: \(entity.properties.map(\.name).joined(separator: ", ")).")

@@ -79,7 +79,10 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     self.suggestion = suggestion
   }
 
-  public var description: String { "\(message) (\(code.rawValue)). \(suggestion)" }
+  public var description: String {
+    // Some messages are sentences with their stop.
+    "\(message.hasSuffix(".") ? message.dropLast() : message[...]) (\(code.rawValue)). \(suggestion)"
+  }
 }
 
 extension SyncError {

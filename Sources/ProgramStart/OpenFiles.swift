@@ -29,7 +29,7 @@ package struct TooFewFiles: Error, Hashable, CustomStringConvertible {
       + (other.map { " \($0)" } ?? "")
   }
 
-  package var description: String { "\(message) \(suggestion)" }
+  package var description: String { FailureText.line(message, try: suggestion) }
 }
 
 package enum OpenFiles {

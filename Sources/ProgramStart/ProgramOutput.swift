@@ -18,7 +18,7 @@ package struct UnwrittenOutput: Error, Hashable, CustomStringConvertible {
     "Make room where standard output goes, or send it elsewhere. What the command was to change is changed: "
     + "run it again where it only shows something."
 
-  package var description: String { "\(message) \(suggestion)" }
+  package var description: String { FailureText.line(message, try: suggestion) }
 }
 
 /// Standard output of the programs.

@@ -34,9 +34,7 @@ package enum TerminalText {
   /// The bytes to print for a failure: what went wrong, and what to try.
   package static func failure(of program: String, _ message: String, try suggestion: String) -> Data
   {
-    // It says so itself.
-    let advice = suggestion.hasPrefix("Run: ") ? String(suggestion.dropFirst(5)) : suggestion
-    return data(["\(program): \(message)", "Try: \(advice)"])
+    data(["\(program): \(message)", "Try: \(FailureText.advice(suggestion))"])
   }
 
   /// Whether a terminal does something else with a character than show it.

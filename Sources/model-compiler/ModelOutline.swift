@@ -47,7 +47,8 @@ struct ModelOutline {
           }
         }, end: { depth -= 1 })
     } catch {
-      throw Mistake("\(error.message). \(error.suggestion)", at: version.file, line: error.line)
+      let message = error.message.hasSuffix(".") ? error.message.dropLast() : error.message[...]
+      throw Mistake("\(message). \(error.suggestion)", at: version.file, line: error.line)
     }
     guard root == "model" else {
       throw Mistake("its root element is \(root ?? "none"), and not model", at: version.file)

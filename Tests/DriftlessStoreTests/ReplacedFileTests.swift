@@ -67,6 +67,40 @@ import Testing
     #expect(try again.check().isSound)
   }
 
+  @Test(
+    "What SQLite says of a file that took the store's place is told as that, and as no fault of the disk"
+  )
+  func otherFileMeanwhile() throws {
+    let store = try begin()
+    // A connection more is opened while one reads.
+    let error = try store.read { _ in
+      rename(url.path, file(".away"))
+      try Data("no database at all, as anybody can see".utf8).write(to: url)
+      return #expect(throws: StoreError.self) { _ = try count(store) }
+    }
+    #expect(error?.code == .fileReplaced, "\(error as Any)")
+    #expect(error?.message.contains(url.path) == true)
+  }
+
+  @Test("What is put beside a store while it is opened is told from what its opening makes there")
+  func lookBefore() throws {
+    try begin().close()
+    let (now, later) = (Date(timeIntervalSinceNow: -60), Date(timeIntervalSinceNow: 3_600))
+    let made = OpenedFiles.Look(url: url, at: now)
+    // Of before, when it is an hour later.
+    let put = OpenedFiles.Look(url: url, at: later)
+    let store = try PersistentStore.open(url: url)
+    #expect(!made.isChanged && put.isChanged)
+    store.close()
+    #expect(!put.isChanged)
+    rename(url.path, file(".away"))
+    #expect(made.isChanged, "it is gone")
+    let none = OpenedFiles.Look(url: url, at: now)
+    let fresh = try begin()
+    #expect(!none.isChanged && made.isChanged)
+    fresh.close()
+  }
+
   @Test("A store that another process has open since the log was removed is as it was for both")
   func removedUnderTwo() throws {
     let (first, second) = (try begin(), try PersistentStore.open(url: url))

@@ -35,6 +35,10 @@ extension World {
       #expect(named.sorted() == lacking.sorted(), "\(replica.name)", sourceLocation: location)
       #expect(
         try replica.status.parked == lacking.count, "\(replica.name)", sourceLocation: location)
+      // An import takes them with this word, and refuses them without.
+      let told = try replica.export.components(separatedBy: #""unfit":["#).count - 1
+      let objects = Set(lacking.map { $0.prefix { $0 != "." } }).count
+      #expect(told >= objects, "\(replica.name)", sourceLocation: location)
     }
   }
 }

@@ -67,6 +67,37 @@ struct UnenrollTests {
     }
   }
 
+  @Test(
+    "What the server refuses for good, and deletes that wait, are named in place of another sync")
+  func unsentForGood() async throws {
+    var world = try await World(1)
+    let picky = PickyTransport(world.zone, .init(bytesMax: 4_000))
+    let replica = try await TestReplica(
+      "picky", zone: world.zone, clock: world.clock, transport: picky)
+    world.replicas.append(replica)
+    var numbers = SeededNumbers(seed: 7)
+    let noise = String(
+      (0..<9_000).map { _ in Character(UnicodeScalar(UInt8.random(in: 33...126, using: &numbers))) }
+    )
+    let id = try replica.insert("Item", ["title": .string(noise)])
+    try await replica.sync()
+    #expect(try replica.status.quarantined == 1)
+    await replica.engine.close()
+    let large = #expect(throws: SyncError.self) { try SyncEngine.unenroll(store: replica.store) }
+    #expect(large?.suggestion.contains("syncctl quarantine list") == true, "\(large as Any)")
+    #expect(large?.suggestion.contains("syncctl sync") == false, "\(large as Any)")
+    #expect(large?.suggestion.contains("--leave-unsent") == true, "\(large as Any)")
+    try replica.delete(id)
+    let ids = try (0..<60).map { try replica.insert("Item", ["title": .string("\($0)")]) }
+    try await replica.sync()
+    for id in ids { try replica.delete(id) }
+    _ = try? await replica.sync()
+    await replica.engine.close()
+    let many = #expect(throws: SyncError.self) { try SyncEngine.unenroll(store: replica.store) }
+    #expect(many?.suggestion.contains("--allow-mass-delete") == true, "\(many as Any)")
+    #expect(many?.suggestion.contains("--leave-unsent") == true, "\(many as Any)")
+  }
+
   @Test("It goes to another zone with all that it holds, and counts once there")
   func anotherZone() async throws {
     let world = try await World(1)

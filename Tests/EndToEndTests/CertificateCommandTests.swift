@@ -85,7 +85,14 @@ struct CertificateCommandTests {
     try FileManager.default.removeItem(at: authority)
     #expect(try Self.run(["create"], data: data).status == 0)
     #expect(try Data(contentsOf: authority) == first)
-    #expect(try Self.run(["create", "--force"], data: data).status == 0)
+    let former = try Self.run(["show"], data: data).output
+    let forced = try Self.run(["create", "--force"], data: data)
+    #expect(forced.status == 0)
+    // Which one hosts trust still, and when it would have ended.
+    let part = forced.output.components(separatedBy: "replaced authority: ").last ?? ""
+    let told = part.split(separator: "\n").filter { $0.contains("SHA-256") || $0.contains("names") }
+    #expect(told.count == 2 && told.allSatisfy { former.contains($0) }, "\(forced.output)")
+    #expect(part.contains("  ends     "), "\(forced.output)")
     #expect(try Data(contentsOf: authority) != first)
     #expect(try Self.isTrusted(tls))
   }

@@ -150,6 +150,108 @@ struct PackagingTests {
     }
   }
 
+  /// A line of a page as a reader sees it.
+  private static func shown(_ line: Substring) -> String {
+    var text = String(line)
+    for request in [".B ", ".I "] where text.hasPrefix(request) {
+      text.removeFirst(request.count)
+    }
+    if text.hasPrefix("\\&") { text.removeFirst(2) }
+    return text.replacing("\\-", with: "-").replacing("\\e", with: "\\")
+      .trimmingCharacters(in: .whitespaces)
+  }
+
+  /// The words of each command of a program, of those below others too.
+  private static func paths(_ command: Command, below path: [String] = []) -> [[String]] {
+    let below = (command.subcommands ?? []).filter { $0.shouldDisplay && $0.commandName != "help" }
+    return [path] + below.flatMap { paths($0, below: path + [$0.commandName]) }
+  }
+
+  @Test(
+    "What the help of each command says is on its program's page",
+    arguments: [
+      ("syncctl", "1", "Client/Packaging/syncctl.man"),
+      ("syncd", "8", "Client/Packaging/syncd.man"),
+      ("driftless-server", "8", "Server/Packaging/driftless-server.man"),
+    ])
+  func helpOnPage(program: String, section: String, rest: String) throws {
+    let page = try Self.script(
+      "Scripts/packaging/manual",
+      [Programs.url(program).path, section, Self.root.appendingPathComponent(rest).path])
+    let lines = Set(page.split(separator: "\n").map(Self.shown))
+    let outcome = try Programs.run(program, ["--experimental-dump-help"])
+    let description = try JSONDecoder().decode(Description.self, from: Data(outcome.output.utf8))
+    let paths = Self.paths(description.command)
+    #expect(paths.count == 1 || paths.count > 20)
+    for words in paths {
+      let help = try Programs.run(
+        program, words.isEmpty ? ["--help"] : ["help"] + words,
+        environment: ["COLUMNS": "100000"])
+      #expect(help.status == 0, "\(words)")
+      var heading = ""
+      for line in help.output.split(separator: "\n") {
+        if line.wholeMatch(of: /[A-Z ]+:/) != nil { heading = String(line) }
+        var text = line.trimmingCharacters(in: .whitespaces)
+        for part in ["OVERVIEW: ", "USAGE: "] where text.hasPrefix(part) {
+          text.removeFirst(part.count)
+        }
+        // A command's own part has the abstracts; -h and --version are said once.
+        if heading == "SUBCOMMANDS:" || line == heading || text.contains("--help")
+          || text.hasPrefix("--version") || text.contains("abstract")
+        {
+          continue
+        }
+        // A label stands beside what it means, which begins in the 27th column.
+        let parts =
+          line.hasPrefix("  ") && line.count > 26
+          ? [line.prefix(26), line.dropFirst(26)].map {
+            $0.trimmingCharacters(in: .whitespaces)
+          } : [text]
+        let isThere =
+          lines.contains(text) || parts.allSatisfy { lines.contains($0) }
+          || words.isEmpty
+            && page.contains(text.replacing("-", with: "\\-").replacing(/\.$/, with: ""))
+        #expect(isThere, "\(program) \(words.joined(separator: " ")): \(text)")
+      }
+    }
+  }
+
+  @Test("The pages of the daemon have the exit codes of its help, and no others")
+  func exitCodes() throws {
+    let help = try Programs.run("syncd", ["--help"]).output
+    let codes = Set(help.matches(of: /(?m)^ *(\d+)  \w/).compactMap { Int($0.output.1) })
+    #expect(codes.count > 5)
+    let status = Self.sections(of: try Self.text("Client/Packaging/syncd.man"))["EXIT STATUS"] ?? ""
+    let onPage = status.matches(of: /(?:^|, |\n)(\d+) (?:when|for|where)/).compactMap {
+      Int($0.output.1)
+    }
+    #expect(Set(onPage) == codes, "\(onPage)")
+    let manual = try Self.text("Sources/Driftless/Driftless.docc/DaemonManual.md")
+    let table = manual.components(separatedBy: "## Exit codes").last ?? ""
+    let inManual = table.matches(of: /(?m)^\| (\d+) \|/).compactMap { Int($0.output.1) }
+    #expect(Set(inManual) == codes, "\(inManual)")
+  }
+
+  @Test(
+    "The page of syncctl has the variables that it reads, and the files that lie beside a store")
+  func surroundings() throws {
+    var names: Set<String> = []
+    for folder in ["Client", "Sources/Driftless", "Sources/DriftlessSync", "Sources/ProgramStart"] {
+      let url = Self.root.appendingPathComponent(folder)
+      for case let file as URL in try #require(
+        FileManager.default.enumerator(at: url, includingPropertiesForKeys: nil))
+      where file.pathExtension == "swift" {
+        let source = try String(contentsOf: file, encoding: .utf8)
+        for match in source.matches(of: /"-driftless-[a-z]+"|SYNCCTL_[A-Z]+|NO_COLOR/) {
+          names.insert(String(match.output).replacing("\"", with: ""))
+        }
+      }
+    }
+    #expect(names.isSuperset(of: ["-driftless-token", "SYNCCTL_TOKEN", "NO_COLOR"]))
+    let page = try Self.text("Client/Packaging/syncctl.man").replacing("\\-", with: "-")
+    for name in names.sorted() { #expect(page.contains(name), "\(name)") }
+  }
+
   /// The names that a configuration file may have, as the daemon itself lists them for one that it does not know.
   private func settings(_ configuration: String) throws -> Set<String> {
     let directory = try TemporaryDirectory()

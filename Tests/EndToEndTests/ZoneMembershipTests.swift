@@ -73,6 +73,38 @@ import Testing
   }
 
   @Test(
+    "What unenroll says to try leads out: where a sync would fail as the last one did, that is not it"
+  )
+  func leavingWithoutServer() throws {
+    try first.importLines([name("1", "one", "insert")])
+    try first.sync()
+    try first.importLines([name("1", "unsent")])
+    let leave = "syncctl unenroll --store \(first.store.path) --leave-unsent"
+    func refused() throws -> String {
+      let outcome = try first.attempt("unenroll")
+      #expect(outcome.status == 1 && outcome.errors.contains(leave), "\(outcome)")
+      return outcome.errors
+    }
+    #expect(try refused().contains("Try: syncctl sync --store "))
+    // A token that the server does not take.
+    let token = URL(fileURLWithPath: first.store.path + "-driftless-token")
+    let right = try Data(contentsOf: token)
+    try Data(Array(right.dropLast(4)) + Array("AAAA".utf8)).write(to: token)
+    #expect(try first.attempt("sync").status == 77)
+    let wrong = try refused()
+    #expect(wrong.contains("the last sync failed: ") && wrong.contains("token"), "\(wrong)")
+    #expect(!wrong.contains("Try: syncctl sync"), "\(wrong)")
+    try right.write(to: token)
+    // No server.
+    world.server.kill()
+    #expect(try first.attempt("sync").status == 69)
+    let alone = try refused()
+    #expect(alone.contains("cannot be reached") && !alone.contains("Try: syncctl sync"), "\(alone)")
+    #expect(try first.attempt("unenroll", ["--leave-unsent"]).status == 0)
+    #expect(try first.export().contains("unsent"))
+  }
+
+  @Test(
     "A zone that was renamed goes on with its replicas, under the name that they know and under its new one"
   )
   func renamedZone() throws {

@@ -10,7 +10,8 @@ struct ExportCommand: ControlCommand {
     commandName: "export", abstract: "Print a store as canonical JSON lines.",
     discussion: """
       Sorted by entity, then id, with sorted keys: equal states give equal bytes. The \
-      lines can be imported again.
+      lines can be imported again, also of objects with values that the model refuses, which a \
+      merge may leave: their properties are named in "unfit".
 
       Example: syncctl export --store shop.sqlite --entity Item > items.jsonl
       """)

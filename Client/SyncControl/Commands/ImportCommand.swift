@@ -19,7 +19,8 @@ struct ImportCommand: ControlCommand {
       both began with, and the later edit stands. A save, and the end of the file, ends a transaction. An id is a UUID or any text, which \
       means one object of an entity, also after the entity was renamed. To-one \
       values are ids, to-many values arrays of ids; dates are ISO 8601, binary values base64, \
-      decimals texts. A bad line gives FILE:LINE and exit code 65, and nothing of its transaction \
+      decimals texts. Values that the model refuses, an empty required reference say, are taken where \
+      the line names their properties, "unfit":["shelf"], as an export does of a store that has such. A bad line gives FILE:LINE and exit code 65, and nothing of its transaction \
       is saved. What was saved before it, or before an interrupt (Ctrl-C), is said as a number of \
       lines: import the file again with --skip and that number. Of an import that was killed the same \
       file says it: imported again, its first line is there already, and the error has the number. \

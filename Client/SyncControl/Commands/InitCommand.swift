@@ -21,9 +21,7 @@ struct InitCommand: ControlCommand {
       !FileManager.default.fileExists(atPath: target.url.path)
         || PersistentStore.isUnfinished(at: target.url)
     else {
-      throw Failure(
-        .failed, code: "exists", "\(target.store) exists already.",
-        suggestion: "syncctl status --store \(target.store.shellWord)")
+      throw PlaceTaken.failure(at: target)
     }
     let read = try ManagedObjectModel(contentsOf: URL(fileURLWithPath: model))
     output.note(wordsOf: read, model)

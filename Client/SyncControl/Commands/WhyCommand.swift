@@ -64,7 +64,7 @@ struct WhyCommand: ControlCommand {
 
     private enum Key: String, CodingKey {
       case object, entity, property, value, policy, isPending, isEnrolled, changedAt, author
-      case conflicts
+      case conflicts, follows
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -81,18 +81,29 @@ struct WhyCommand: ControlCommand {
       try container.encode(explanation.changedAt?.date, forKey: .changedAt)
       try container.encode(explanation.author, forKey: .author)
       try container.encode(explanation.conflicts.map(ConflictReport.init), forKey: .conflicts)
+      try container.encode(explanation.follows, forKey: .follows)
     }
   }
 
   private static func lines(
     _ explanation: PropertyExplanation, _ status: SyncStatus, _ labels: ObjectLabels
   ) -> [String] {
-    var lines = ["\(explanation.entity).\(explanation.property) is \(explanation.value)"]
-    if let time = explanation.changedAt {
-      let author = explanation.author.map { " by \($0)" } ?? ""
-      lines.append("changed here \(Moment.text(time.date))\(author)")
+    let value =
+      labels.reference(explanation.value, explanation.property, of: explanation.entity)
+      ?? explanation.value
+    var lines = ["\(explanation.entity).\(explanation.property) is \(value)"]
+    if let follows = explanation.follows {
+      lines.append("it follows \(follows): what is set there, of each of its objects, counts")
     }
-    lines.append("policy \(explanation.policy)")
+    if let time = explanation.changedAt {
+      let when = Moment.text(time.date)
+      // What was pulled has no author of this store.
+      lines.append(
+        explanation.author == SyncEngine.importAuthor
+          ? "taken from the zone \(when)"
+          : "changed here \(when)" + (explanation.author.map { " by \($0)" } ?? ""))
+    }
+    lines.append("policy \(explanation.policy)" + (explanation.follows.map { ", of \($0)" } ?? ""))
     lines.append(zoneLine(explanation, status))
     if explanation.conflicts.isEmpty { lines.append("no conflicts") }
     lines += explanation.conflicts.flatMap { ConflictText.lines($0, labels) }

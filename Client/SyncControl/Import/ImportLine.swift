@@ -22,6 +22,8 @@ struct ImportLine: Hashable {
   var operation: Operation
   /// What an update or an upsert adds to numbers of its object.
   var add: [JSONValue.Member] = []
+  /// Properties whose values are taken though the model refuses them: the store had them so that the line was exported from.
+  var unfit: [String] = []
 
   /// Reads a line that is not blank.
   init(_ bytes: UnsafeBufferPointer<UInt8>, number: Int) throws(ImportError) {
@@ -60,6 +62,10 @@ struct ImportLine: Hashable {
       throw ImportError(
         line: number, "\"op\" is \"\(other)\"; it is insert, update, upsert, delete or save")
     }
+    switch operation {
+    case .insert, .update, .upsert: unfit = try fields.texts("unfit")
+    case .delete, .save: break
+    }
     try fields.end()
   }
 
@@ -89,6 +95,21 @@ struct ImportLine: Hashable {
         throw ImportError(line: line, "\"\(name)\" is an object, not \(value.kind)")
       }
       return members
+    }
+
+    mutating func texts(_ name: String) throws(ImportError) -> [String] {
+      guard let value = take(name) else { return [] }
+      guard case .array(let elements) = value else {
+        throw ImportError(line: line, "\"\(name)\" is an array of names, not \(value.kind)")
+      }
+      var texts: [String] = []
+      for element in elements {
+        guard case .string(let text) = element else {
+          throw ImportError(line: line, "\"\(name)\" is an array of names, not of \(element.kind)")
+        }
+        texts.append(text)
+      }
+      return texts
     }
 
     func end() throws(ImportError) {

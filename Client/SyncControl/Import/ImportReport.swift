@@ -4,6 +4,8 @@ package struct ImportReport: Hashable, Sendable, Codable {
   package var inserted = 0
   package var updated = 0
   package var deleted = 0
+  /// Objects with values that the model refuses, as the store had them that the lines are of.
+  package var unfit = 0
 
   package init(transactions: Int = 0) { self.transactions = transactions }
 
@@ -12,12 +14,16 @@ package struct ImportReport: Hashable, Sendable, Codable {
     inserted += other.inserted
     updated += other.updated
     deleted += other.deleted
+    unfit += other.unfit
   }
 
   /// One line for a person.
   var text: String {
     "imported \(inserted) inserted, \(updated) updated, \(deleted) deleted, "
       + "in \(transactions) transaction\(transactions == 1 ? "" : "s")"
+      + (unfit == 0
+        ? ""
+        : "; \(unfit) object\(unfit == 1 ? " has" : "s have") values that the model refuses, as the file says (\"unfit\")")
   }
 }
 

@@ -25,7 +25,9 @@ final class ImportTransaction {
   /// Objects that a line deleted and a later line of this transaction inserts again: cleared, not
   /// deleted.
   private var remade: Set<UUID> = []
-  private(set) var counts = ImportReport()
+  var counts = ImportReport()
+  /// What objects are saved with though their model refuses it, by the objects.
+  var unfit: [ObjectIdentifier: Set<Int>] = [:]
   /// References to objects that the file did not insert so far.
   private(set) var awaited: [AwaitedReference] = []
 
@@ -121,16 +123,19 @@ final class ImportTransaction {
     switch line.operation {
     case .insert(let name, let id, let set):
       let object = try insert(entity: name, id: id, line.number)
+      try admit(line.unfit, of: object, line.number)
       try assign(set, to: object, line.number)
       counts.inserted += 1
     case .update(let name, let id, let set):
       let object = try existing(entity: name, id: id, line.number)
+      try admit(line.unfit, of: object, line.number)
       try assign(set, to: object, line.number)
       try add(line.add, to: object, besides: set, line.number)
       counts.updated += 1
     case .upsert(let name, let id, let set):
       let isThere = try isThere(name, id, line.number)
       let object = try (isThere ? existing : insert)(name, id, line.number)
+      try admit(line.unfit, of: object, line.number)
       try assign(set, to: object, line.number)
       try add(line.add, to: object, besides: set, line.number)
       if isThere { counts.updated += 1 } else { counts.inserted += 1 }
@@ -200,9 +205,10 @@ final class ImportTransaction {
   private func existing(entity name: String, id: String, _ line: Int) throws -> ManagedObject {
     let shape = try shapes.shape(name, line)
     let identity = identity(id, shape.entity)
-    guard let object = try find(identity), !object.isDeleted, !remade.contains(identity) else {
-      throw ImportError(line: line, "there is no \(name) \(id)")
-    }
+    // One that was made because an earlier line refers to it is not there before its own line.
+    guard let object = try find(identity), !object.isDeleted, !remade.contains(identity),
+      !object.isInserted || lines[ObjectIdentifier(object)] != nil
+    else { throw ImportError(line: line, "there is no \(name) \(id)") }
     guard object.entity.isKindOf(entity: shape.entity) else {
       throw ImportError(line: line, "\(id) is a \(object.entity.name), not a \(name)")
     }

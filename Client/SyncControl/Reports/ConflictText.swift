@@ -20,7 +20,10 @@ enum ConflictText {
       if entry.transaction == 0, entry.remote == nil { values.removeAll { $0.0 != "here" } }
       if let base = entry.base { values.append(("before", base)) }
       lines += values.map {
-        let value = reference == nil ? shown($0.1) : shown(place: $0.1, of: entry, labels)
+        let value =
+          reference == nil
+          ? labels.reference($0.1, entry.property, of: entry.entity) ?? shown($0.1)
+          : shown(place: $0.1, of: entry, labels)
         return "    " + "\($0.0):".padded(to: 9) + value
       }
     }
@@ -37,8 +40,7 @@ enum ConflictText {
     // What a rule of the model did is no single replica's change.
     if entry.origin != nobody, entry.remoteTime.rawValue > 0 {
       lines.append(
-        "    at \(Moment.text(entry.remoteTime.date)) by replica "
-          + entry.origin.uuidString.lowercased())
+        "    at \(Moment.text(entry.remoteTime.date)) by \(labels.replica(entry.origin))")
     }
     lines.append(
       "    " + "\(entry.entity)/\(entry.object.uuidString.lowercased())"

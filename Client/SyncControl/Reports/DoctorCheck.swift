@@ -27,8 +27,7 @@ struct DoctorCheck: Encodable, Hashable {
 
   /// What failed, and what to do about it.
   init(_ name: String, _ verdict: Verdict, _ failure: Failure) {
-    let end = failure.message.hasSuffix(".") ? "" : "."
-    self.init(name, verdict, "\(failure.message)\(end) \(failure.suggestion)")
+    self.init(name, verdict, "\(failure)")
   }
 
   var text: String { "\(name):".padded(to: 14) + " \(verdict.rawValue) ".padded(to: 7) + detail }

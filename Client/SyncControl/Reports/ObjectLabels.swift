@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessSync
 import Foundation
 
 /// Names of objects as people know them: the value of an attribute such as `name` or `title`.
@@ -8,10 +9,45 @@ struct ObjectLabels {
   private static let charactersMax = 60
 
   private let context: ManagedObjectContext
+  private let model: ManagedObjectModel
+  private let own: (replica: UUID, name: String?)?
 
   init(_ store: PersistentStore) {
     context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    model = store.model
+    own = try? SyncEngine.ownReplica(of: store)
   }
+
+  /// A replica by its name, where that is known: of others the server alone knows it.
+  func replica(_ replica: UUID) -> String {
+    let id = replica.uuidString.lowercased()
+    guard let own, own.replica == replica else { return "replica \(id)" }
+    return "this replica" + (own.name.map { ", \($0)" } ?? "") + " (\(id))"
+  }
+
+  /// The value of a relationship by the names of its objects; nil for another property, or one that names no objects.
+  func reference(_ text: String, _ property: String?, of entity: String) -> String? {
+    guard let property, let entity = model.entitiesByName[entity],
+      let destination = entity.relationshipsByName[property]?.destinationEntity,
+      let value = try? JSONParser.parse(text)
+    else { return nil }
+    func named(_ value: JSONValue) -> String? {
+      guard case .string(let id) = value, let identity = UUID(uuidString: id) else { return nil }
+      let object = try? context.object(withIdentity: identity)
+      return "\(object?.entity.name ?? destination.name)/\(id)\(label(identity))"
+    }
+    switch value {
+    case .string: return named(value)
+    case .array(let elements) where !elements.isEmpty:
+      let names = elements.prefix(Self.objectsMax).compactMap(named)
+      let rest = elements.count - Self.objectsMax
+      return names.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+    default: return nil
+    }
+  }
+
+  /// Objects of one value that are named; `--json` has all.
+  private static let objectsMax = 20
 
   /// The name in quotes with a space before it, or nothing.
   func label(_ identity: UUID) -> String {

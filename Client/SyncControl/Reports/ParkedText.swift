@@ -8,7 +8,7 @@ enum ParkedText {
 
   static func lines(_ entry: ParkedEntry, _ labels: ObjectLabels, all: Bool = false) -> [String] {
     let sender =
-      entry.sender.map { "replica \($0.uuidString.lowercased())" } ?? "an unknown replica"
+      entry.sender.map(labels.replica) ?? "an unknown replica"
     var lines = [
       "\(entry.sequence)  \(entry.code), since \(Moment.text(entry.since)), \(entry.bytes) bytes",
       "    sent by \(sender)",

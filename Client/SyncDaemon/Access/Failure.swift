@@ -62,7 +62,7 @@ package struct Failure: Error, Hashable, Sendable, Codable {
 
 extension Failure: CustomStringConvertible {
   /// In a line of a log, say.
-  package var description: String { "\(message) \(suggestion)" }
+  package var description: String { FailureText.line(message, try: suggestion) }
 }
 
 extension Failure {
@@ -136,7 +136,7 @@ extension Failure {
   private init(store error: StoreError) {
     let status: ExitStatus =
       switch error.code {
-      case .busy, .syncLocked, .tooManyFiles: .tryAgain
+      case .busy, .syncLocked, .tooManyFiles, .fileReplaced: .tryAgain
       case .readOnly: .notAllowed
       case .notADatabase, .notAStore, .damaged, .strayLog, .incompatibleModel, .missingModel,
         .newerFormat,

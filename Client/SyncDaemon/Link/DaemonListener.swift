@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Logging
+import ProgramStart
 import Synchronization
 
 /// Answers requests on the daemon's unix socket: one line in, one line out, one thread a
@@ -122,7 +123,7 @@ final class DaemonListener: Sendable {
   private func noteRefusal(_ reason: Int32) {
     guard !isOutOfFiles.exchange(true, ordering: .relaxed) else { return }
     log?.error(
-      "nobody is answered at the socket \(path) for now: \(String(cString: strerror(reason))). \(Self.noFiles.suggestion)"
+      "\(FailureText.line("nobody is answered at the socket \(path) for now: \(String(cString: strerror(reason)))", try: Self.noFiles.suggestion))"
     )
   }
 

@@ -89,6 +89,13 @@ public final class ManagedObjectContext {
     set { graph.errorForm = newValue }
   }
 
+  /// Whether an object is saved with a value of a property that its model refuses: one that was so in the store that it
+  /// comes from. Nil refuses all.
+  package var admitsUnfit: ((ManagedObject, _ slot: Int) -> Bool)? {
+    get { graph.admitsUnfit }
+    set { graph.admitsUnfit = newValue }
+  }
+
   /// Tells this context from others of the process.
   let number: Int64
   let inbox: ContextInbox

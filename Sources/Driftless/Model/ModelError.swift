@@ -70,7 +70,10 @@ public struct ModelError: Error, CustomStringConvertible, Sendable {
     return "\(element) of \(file)"
   }
 
-  public var description: String { "\(place): \(message) [\(code)] \(suggestion)" }
+  public var description: String {
+    // Some messages are sentences with their stop.
+    "\(place): \(message.hasSuffix(".") ? message.dropLast() : message[...]) [\(code)]. \(suggestion)"
+  }
 
   /// The error with the name of the file, unless it has one.
   func inFile(_ path: String?) -> ModelError {

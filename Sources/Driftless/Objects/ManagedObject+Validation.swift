@@ -100,8 +100,8 @@ extension ManagedObject {
           }
         }
       } catch {
-        errors.append(error)
         broken.insert(index)
+        if graph?.admitsUnfit?(self, index) != true { errors.append(error) }
       }
     }
     applyMethods(except: broken, into: &errors)

@@ -57,5 +57,8 @@ public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     self.suggestion = suggestion
   }
 
-  public var description: String { "\(message). \(suggestion)" }
+  public var description: String {
+    // Some messages are sentences with their stop.
+    "\(message.hasSuffix(".") ? message.dropLast() : message[...]). \(suggestion)"
+  }
 }

@@ -76,6 +76,8 @@ final class ObjectGraph {
   private var observationPaths: [KeyPath<ManagedObject, Int>] = []
   /// Gives errors that objects throw themselves another form.
   var errorForm: ((any Error, ManagedObject) -> any Error)?
+  /// Whether an object is saved with a value of a property (by its slot) that its model refuses.
+  var admitsUnfit: ((ManagedObject, Int) -> Bool)?
   /// What accessors met and could not throw, the oldest first, until it is cleared.
   private(set) var accessorErrors: [any Error] = []
   /// Whether there are objects that could not be read.

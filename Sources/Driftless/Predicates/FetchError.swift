@@ -57,6 +57,8 @@ public struct FetchError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   public var description: String {
+    // Some messages are sentences with their stop.
+    let message = message.hasSuffix(".") ? message.dropLast() : message[...]
     guard let format, let position else { return "\(message). \(suggestion)" }
     let line = String(format.map { $0.isNewline || $0 == "\t" ? " " : $0 })
     let caret = String(repeating: " ", count: max(0, position)) + "^"

@@ -98,6 +98,13 @@ final class FileLock: Sendable {
     flock(descriptor, LOCK_UN)
   }
 
+  /// Whether the file that is locked still lies under its name: the lock of one that was removed keeps nobody out.
+  var isInPlace: Bool {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_nlink > 0 else { return false }
+    return FileNumber(of: path) == FileNumber(status)
+  }
+
   /// Writes a byte, for those who watch the file.
   func touch() {
     var byte: UInt8 = 0x2e
@@ -126,52 +133,4 @@ final class FileLock: Sendable {
       pwrite(descriptor, $0.baseAddress, $0.count - 1, 0)
     }
   }
-}
-
-/// The right to sync a store: one process, one engine. It ends when this goes.
-package final class SyncLock: Sendable {
-  private let lock: FileLock
-
-  /// - Parameter milliseconds: How long it waits for who has it.
-  init(path: String, milliseconds: Int32 = 0) throws {
-    // Kept only once it is held: `deinit` also runs for an init that throws, and must not wipe the holder's number.
-    let candidate = try FileLock(path: path)
-    let end = ContinuousClock.now + .milliseconds(milliseconds)
-    var isHeld = candidate.tryLock()
-    while !isHeld, ContinuousClock.now < end {
-      usleep(10_000)
-      isHeld = candidate.tryLock()
-    }
-    guard isHeld else {
-      let holder = candidate.content.trimmingCharacters(in: .whitespacesAndNewlines)
-      throw StoreError(
-        .syncLocked, "Process \(holder) syncs this store.",
-        suggestion:
-          "Try again when it has ended. A daemon lets go of a store that is taken out of its configuration (SIGHUP)."
-      )
-    }
-    lock = candidate
-    lock.write("\(getpid())\n")
-  }
-
-  deinit {
-    lock.write("")
-    lock.unlock()
-  }
-}
-
-extension PersistentStore {
-  /// The file of the right to sync this store: the same for all paths that lead to its folder.
-  package var syncLockPath: String {
-    guard let url else {
-      return FileManager.default.temporaryDirectory.path + "/driftless-\(identifier)-sync"
-    }
-    let folder = url.deletingLastPathComponent().resolvingSymlinksInPath()
-    return folder.appending(path: url.lastPathComponent).path + "-driftless-sync"
-  }
-
-  /// Takes the right to sync this store.
-  ///
-  /// - Throws: `StoreError` with code `syncLocked`, which names the process that has it.
-  package func acquireSyncLock() throws -> SyncLock { try SyncLock(path: syncLockPath) }
 }

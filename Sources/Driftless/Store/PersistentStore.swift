@@ -85,6 +85,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
     try model?.freeze()
     if let model { _ = try StoreConfiguration(configuration, of: model) }
     let file = StoreFile(url: url, options: options)
+    let before = file.url.map { OpenedFiles.Look(url: $0) }
     do {
       if url != nil, options.isReadOnly || !options.createsFile,
         !FileManager.default.fileExists(atPath: file.name)
@@ -105,6 +106,9 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
         throw error
       }
     } catch let error as SQLiteError {
+      if OpenedFiles.mayBeMixed(error), before?.isChanged == true {
+        throw OpenedFiles.changedMeanwhile(file.name)
+      }
       throw StoreError(error, path: file.name)
     }
   }
@@ -302,7 +306,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
         return try body(transaction)
       }
     } catch let error as SQLiteError {
-      throw StoreError(error, path: file.name)
+      throw told(error)
     }
   }
 
@@ -367,7 +371,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
       connections.announce(CommitMark(store: identifier, number: committed.number))
       return (outcome.0, committed, news)
     } catch let error as SQLiteError {
-      throw StoreError(error, path: file.name)
+      throw told(error)
     }
   }
 

@@ -105,7 +105,10 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     self.keys = keys
   }
 
-  public var description: String { "\(message) [\(code)] \(suggestion)" }
+  public var description: String {
+    // Some messages are sentences with their stop.
+    "\(message.hasSuffix(".") ? message.dropLast() : message[...]) [\(code)]. \(suggestion)"
+  }
 
   /// The store's word for what SQLite reported.
   init(_ error: SQLiteError, path: String) {

@@ -10,11 +10,15 @@ final class StoreSnapshot: @unchecked Sendable {  // the connection is used unde
   private var connection: SQLiteConnection?
   private let schema: StoreSchema
   private let file: StoreFile
+  private let files: OpenedFiles?
 
-  init(_ connection: SQLiteConnection, _ schema: StoreSchema, _ file: StoreFile) throws {
+  init(
+    _ connection: SQLiteConnection, _ schema: StoreSchema, _ file: StoreFile, _ files: OpenedFiles?
+  ) throws {
     self.connection = connection
     self.schema = schema
     self.file = file
+    self.files = files
     try connection.execute("BEGIN")
     try MetadataTable.touch(on: connection)
   }
@@ -33,7 +37,7 @@ final class StoreSnapshot: @unchecked Sendable {  // the connection is used unde
         try body(ReadTransaction(connection: connection, schema: schema))
       }
     } catch let error as SQLiteError {
-      throw StoreError(error, path: file.name)
+      throw files?.told(error, path: file.name) ?? StoreError(error, path: file.name)
     }
   }
 
@@ -52,9 +56,9 @@ extension PersistentStore {
   func snapshot() throws -> StoreSnapshot? {
     guard url != nil else { return nil }
     do {
-      return try connections.snapshot { try StoreSnapshot($0, schema, file) }
+      return try connections.snapshot { try StoreSnapshot($0, schema, file, openedFiles) }
     } catch let error as SQLiteError {
-      throw StoreError(error, path: file.name)
+      throw told(error)
     }
   }
 }

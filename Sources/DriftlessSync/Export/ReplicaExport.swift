@@ -14,7 +14,9 @@ public import Foundation
 ///
 /// To-one relationships are identities, many-to-many ones sorted arrays of identities, ordered ones
 /// arrays in their order; another to-many relationship whose other end is to-one is said there. Values are
-/// spelled as `JSONText` says. The lines can be imported again.
+/// spelled as `JSONText` says; a null is left out where a new object has it. The lines can be imported again:
+/// an object with a value that its model refuses, say without a reference that is required, has the names of such
+/// properties in `"unfit"`, and is taken with them.
 public enum ReplicaExport {
   /// What a line asks of the store that it is imported into.
   public enum Operation: String, Sendable, CaseIterable {
@@ -179,7 +181,9 @@ public enum ReplicaExport {
       }
       if case .elements(let relationship) = property.kind {
         if try transaction.toManyKeys(of: key, relationship).isEmpty { continue }
-      } else if values[property.slot].isNull {
+      } else if values[property.slot].isNull,
+        entity.description.layout.slots[property.slot].defaultValue.isNull
+      {
         continue
       }
       if !isFirst { json.raw(",") }
@@ -188,7 +192,18 @@ public enum ReplicaExport {
       json.raw(":")
       try append(property, of: key, values: values, transaction, to: &json)
     }
-    json.raw("}}\n")
+    json.raw("}")
+    let unfit = try UnfitValues.names(
+      of: key, entity, values, leavingOut: leavingOut, transaction)
+    if !unfit.isEmpty {
+      json.raw(",\"unfit\":[")
+      for (index, name) in unfit.enumerated() {
+        if index > 0 { json.raw(",") }
+        json.string(name)
+      }
+      json.raw("]")
+    }
+    json.raw("}\n")
   }
 
   /// Appends the value of one property.

@@ -166,6 +166,19 @@ enum Journal {
       [.uuid(object), .text(property)], on: connection)
   }
 
+  /// Every conflict of a property in which one of the values names an object, oldest first.
+  static func entries(
+    naming object: UUID, property: String, on connection: SQLiteConnection
+  ) throws -> [JournalEntry] {
+    let name = object.uuidString.lowercased()
+    return try read("WHERE property = ? ORDER BY number", [.text(property)], on: connection)
+      .filter { entry in
+        [entry.base, entry.local, entry.remote, entry.kept].contains {
+          $0?.lowercased().contains(name) == true
+        }
+      }
+  }
+
   /// Every conflict of an object and of its properties, oldest first.
   static func entries(object: UUID, on connection: SQLiteConnection) throws -> [JournalEntry] {
     try read("WHERE object = ? ORDER BY number", [.uuid(object)], on: connection)

@@ -89,4 +89,6 @@ public struct PropertyExplanation: Hashable, Sendable, Codable {
   public var author: String?
   /// The settled conflicts of the property, oldest first.
   public var conflicts: [JournalEntry]
+  /// The relationship that says the fact from its other end, as `Entity.property`; nil for a property that says it itself.
+  public var follows: String?
 }

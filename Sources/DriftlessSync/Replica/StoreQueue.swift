@@ -146,6 +146,17 @@ final class StoreQueue: Sendable {
     fileprivate init(_ queue: StoreQueue) { self.queue = queue }
 
     deinit { queue.locking.withLock { _ in queue.letGo() } }
+
+    /// Whether nobody else can sync the store: a lock's file that was removed is made anew.
+    func keep() -> Bool { queue.locking.withLock { _ in queue.keepLocks() } }
+  }
+
+  /// One that another process has by now is ours no more.
+  private func keepLocks() -> Bool {
+    let locks = state.withLock { $0.locks }
+    let lost = locks.filter { !$0.value.keep() }.keys
+    state.withLock { state in for path in lost { state.locks[path] = nil } }
+    return lost.isEmpty
   }
 
   /// The last one to go lets go of the locks, before another can ask for them.

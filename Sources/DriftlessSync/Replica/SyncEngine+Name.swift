@@ -1,6 +1,7 @@
 public import Driftless
 public import DriftlessProtocol
 import DriftlessSQLite
+package import Foundation
 
 /// The name by which people know a replica.
 extension SyncEngine {
@@ -11,6 +12,16 @@ extension SyncEngine {
   /// - Throws: `StoreError`.
   public static func name(of store: PersistentStore) throws -> ReplicaName? {
     try store.read { try name($0) }
+  }
+
+  /// The store as a replica, with the name that its server shows; nil for one that is not enrolled.
+  package static func ownReplica(
+    of store: PersistentStore
+  ) throws -> (replica: UUID, name: String?)? {
+    try store.read { transaction in
+      guard let state = try ReplicaState.load(from: transaction.connection) else { return nil }
+      return (state.replica, (try name(transaction) ?? ReplicaName.ofHost)?.text)
+    }
   }
 
   /// Gives a store a name that its server shows to its operator in place of the host's; it is told from the next request of a

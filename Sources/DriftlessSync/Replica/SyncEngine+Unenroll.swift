@@ -46,20 +46,32 @@ extension SyncEngine {
       schema: schema
     ).objects
     guard count > 0 else { return }
-    if case .integer(let keyless)? = try transaction.setting(KeylessEdits.setting), keyless > 0 {
-      throw SyncError(
-        .unsentEdits,
-        "The store \(store.label) has edits of \(count) object\(count == 1 ? "" : "s") that were not sent, "
-          + "of which \(keyless) \(keyless == 1 ? "waits" : "wait") for the key of encrypted properties.",
-        suggestion:
-          "Give it the key and sync: syncctl key use --store \(store.label.shellWord) FILE. "
-          + "To leave them unsent: syncctl unenroll --leave-unsent")
+    let message =
+      "The store \(store.label) has edits of \(count) object\(count == 1 ? "" : "s") that were not sent"
+    let name = store.label.shellWord
+    let leave = "To leave them unsent: syncctl unenroll --store \(name) --leave-unsent"
+    func refusal(_ why: String, _ wayOut: String) -> SyncError {
+      SyncError(
+        .unsentEdits, "\(message)\(why).",
+        suggestion: "\(wayOut)\(wayOut.hasSuffix(".") ? "" : ".") \(leave)")
     }
-    throw SyncError(
-      .unsentEdits,
-      "The store \(store.label) has edits of \(count) object\(count == 1 ? "" : "s") that were not sent.",
-      suggestion:
-        "Run: syncctl sync --store \(store.label.shellWord). To leave them unsent: syncctl unenroll --leave-unsent"
-    )
+    if case .integer(let keyless)? = try transaction.setting(KeylessEdits.setting), keyless > 0 {
+      throw refusal(
+        ", of which \(keyless) \(keyless == 1 ? "waits" : "wait") for the key of encrypted properties",
+        "Give it the key and sync: syncctl key use --store \(name) FILE")
+    }
+    // A sync that failed for a reason of its own does so again: what ends that comes first.
+    if let failure = try lastFailure(transaction, state, now: store.now) {
+      let what =
+        failure.message.hasSuffix(".") ? String(failure.message.dropLast()) : failure.message
+      throw refusal(", and the last sync failed: \(what)", failure.suggestion)
+    }
+    let refused = try Quarantine.count(on: transaction.connection)
+    if refused > 0 {
+      throw refusal(
+        ", of which the server refuses \(refused)\(refused == count ? "" : ", and others may wait for them")",
+        "See why: syncctl quarantine list --store \(name)")
+    }
+    throw refusal("", "Run: syncctl sync --store \(name)")
   }
 }

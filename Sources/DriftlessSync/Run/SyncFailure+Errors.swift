@@ -23,7 +23,8 @@ extension SyncFailure {
     case let error as StoreError:
       self.init(
         code: error.code.dashed, message: error.message, suggestion: error.suggestion,
-        isTransient: [.busy, .syncLocked, .diskFull, .tooManyFiles].contains(error.code),
+        isTransient: [.busy, .syncLocked, .diskFull, .tooManyFiles, .fileReplaced].contains(
+          error.code),
         needsPerson: error.code == .strayLog,
         waitsForRoom: [.diskFull, .tooManyFiles].contains(error.code))
     case let error as any TransportFailure:

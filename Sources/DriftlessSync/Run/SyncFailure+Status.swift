@@ -75,7 +75,8 @@ extension SyncEngine {
     ) { transaction in
       guard var state = try ReplicaState.load(from: transaction.connection) else { return }
       let before = state
-      state.lastError = "\(message) (\(code)). \(suggestion)"
+      state.lastError =
+        "\(message.hasSuffix(".") ? message.dropLast() : message[...]) (\(code)). \(suggestion)"
       try note(failure, before, now: store.now, transaction)
       if state != before { try state.save(on: transaction.connection) }
     }

@@ -97,6 +97,8 @@ package struct SyncSchema: Sendable {
     package let echoes: PropertyMask
     /// Relationships that do not cross, since their other ends say them, by what they are called now or were called before.
     let otherEnds: [String: OtherEnd]
+    /// What the model may refuse a value of, by name.
+    let restricted: [PropertySlot]
     /// To-many relationships whose order crosses as places.
     package let ordered: [RelationshipDescription]
     private let indexes: [String: Int]
@@ -140,6 +142,7 @@ package struct SyncSchema: Sendable {
       }
       self.echoes = echoes
       otherEnds = OtherEnd.all(of: description.layout, but: properties)
+      restricted = description.layout.slots.filter(Self.isRestricted).sorted { $0.name < $1.name }
       indexes = Dictionary(
         properties.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
       formerIndexes = Dictionary(
@@ -148,6 +151,16 @@ package struct SyncSchema: Sendable {
         }, uniquingKeysWith: { first, _ in first })
       bySlot = Dictionary(
         properties.enumerated().map { ($1.slot, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    private static func isRestricted(_ slot: PropertySlot) -> Bool {
+      // Each replica derives its own.
+      if slot.isTransient || slot.property is DerivedAttributeDescription { return false }
+      return switch slot.kind {
+      case .attribute(let attribute, _): !slot.isOptional || attribute.limitsValues
+      case .toOne: !slot.isOptional
+      case .toMany(let relationship): relationship.minCount > 0 || relationship.maxCount > 0
+      }
     }
 
     /// Whether it has properties whose values are sealed.

@@ -162,6 +162,10 @@ struct FileNumber: Hashable {
   init?(of path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
+    self.init(status)
+  }
+
+  init(_ status: stat) {
     device = UInt64(status.st_dev)
     inode = UInt64(status.st_ino)
   }
@@ -179,7 +183,8 @@ extension PersistentStore {
 }
 
 extension FileNumber {
-  fileprivate var text: String { "\(device):\(inode)" }
+  /// The device and the number.
+  var text: String { "\(device):\(inode)" }
 
   /// The bytes of a file; nil when there is none.
   static func size(of path: String) -> Int64? {

@@ -1,3 +1,4 @@
+import DriftlessSQLite
 import Foundation
 import Synchronization
 
@@ -24,6 +25,35 @@ final class OpenedFiles: Sendable {
     let store: String
     /// The file that is meant.
     let path: String
+  }
+
+  /// What lies at a store's place before it is opened.
+  struct Look {
+    private let path: String
+    private let numbers: [String: FileNumber]
+    /// Nanoseconds since 1970.
+    private let time: Int64
+    private static let suffixes = ["", "-wal", "-shm"]
+
+    init(url: URL, at date: Date = Date()) {
+      path = url.path
+      let path = path
+      time = Int64(date.timeIntervalSince1970 * 1e9)
+      numbers = Dictionary(
+        Self.suffixes.compactMap { suffix in FileNumber(of: path + suffix).map { (suffix, $0) } },
+        uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Whether other files were put there since. Those beside the store that were made since are its own.
+    var isChanged: Bool {
+      Self.suffixes.contains { suffix in
+        let present = FileNumber(of: path + suffix)
+        guard present != numbers[suffix] else { return false }
+        if suffix.isEmpty, numbers[suffix] != nil { return true }
+        // The system's clock for files is somewhat behind.
+        return FileStatus(path + suffix)?.birth.map { $0 < time - 1_000_000_000 } ?? false
+      }
+    }
   }
 
   private let path: String
@@ -75,6 +105,24 @@ final class OpenedFiles: Sendable {
       return true
     }
     if isDue { try check() }
+  }
+
+  /// Whether SQLite may have said this of bytes of two files, of which each is whole: it names a failing disk then, or damage.
+  static func mayBeMixed(_ error: SQLiteError) -> Bool {
+    error.isReadOrWriteFailure || error.isCorrupt || error.isNotADatabase || error.cannotOpen
+  }
+
+  /// What SQLite said; or what became of the files meanwhile, where that is why.
+  func told(_ error: SQLiteError, path: String) -> StoreError {
+    if Self.mayBeMixed(error), let change = change() { return change.error }
+    return StoreError(error, path: path)
+  }
+
+  /// Files were moved or replaced between the opening of the first and the last of them.
+  static func changedMeanwhile(_ path: String) -> StoreError {
+    StoreError(
+      .fileReplaced, "\(path) was moved or replaced while it was opened.",
+      suggestion: "Put what belongs together in its place, and open the store again.")
   }
 
   /// Whether the file that is open lies at another place by now.
@@ -132,5 +180,10 @@ extension PersistentStore {
   package var fileChange: String? {
     guard !connections.isClosed else { return nil }
     return openedFiles?.change()?.text
+  }
+
+  /// What SQLite said; or what became of the store's files meanwhile, where that is why.
+  func told(_ error: SQLiteError) -> StoreError {
+    openedFiles?.told(error, path: file.name) ?? StoreError(error, path: file.name)
   }
 }
