@@ -94,7 +94,7 @@ extension SyncEngine {
       applier, state in
       try advance(
         &state, over: batch.map(\.entry), generation, head: head,
-        on: applier.transaction.connection)
+        applier.transaction)
       for (entry, changeSet) in batch {
         guard let changeSet else { continue }
         applier.allowsMassDelete = allowsMassDelete
@@ -115,7 +115,7 @@ extension SyncEngine {
   /// - Parameter isKept: False for what is damaged: it is nothing to hand over.
   func advance(
     _ state: inout ReplicaState, over entries: [PullPage.Entry], _ generation: UUID, head: UInt64,
-    isKept: Bool = true, on connection: SQLiteConnection
+    isKept: Bool = true, _ transaction: WriteTransaction
   ) throws {
     guard let first = entries.first, let last = entries.last else { return }
     guard state.generation == generation, state.cursor &+ 1 == first.sequence else {
@@ -125,9 +125,9 @@ extension SyncEngine {
       zip(entries, entries.dropFirst()).allSatisfy { $0.sequence &+ 1 == $1.sequence },
       "the cursor walks over the log without gaps")
     for entry in entries {
-      try LogPlaces.note(entry, on: connection)
+      try LogPlaces.note(entry, on: transaction.connection)
       guard isKept else { continue }
-      try KeptFrames.keep(entry, at: store.now, on: connection)
+      try KeptFrames.keep(entry, transaction)
     }
     state.move(to: last.mark)
     state.head = max(state.head, head)
@@ -141,7 +141,7 @@ extension SyncEngine {
     try settling { applier, state -> Void in
       try advance(
         &state, over: [entry], generation, head: head, isKept: code != .damaged,
-        on: applier.transaction.connection)
+        applier.transaction)
       if let contents {
         try applier.noteObjects(contents.index, header: contents.header, entry)
       }
@@ -215,10 +215,12 @@ extension SyncEngine {
   func finishPull(head: UInt64, allowsMassDelete: Bool) throws -> PullReport {
     try releaseBrake()
     let report = try settle(allowsMassDelete: allowsMassDelete)
+    let now = try zoneTime()
     try bookkeep { transaction in
       try LogPlaces.thin(on: transaction.connection)
-      try KeptFrames.trim(options, now: store.now, on: transaction.connection)
-      try RememberedDeletes.trim(options, now: store.now, on: transaction.connection)
+      let dates = try SeenTime.count(until: now, transaction)
+      try KeptFrames.trim(options, dates, on: transaction.connection)
+      try RememberedDeletes.trim(dates, on: transaction.connection)
       try LeftZone.forget(transaction)
       try ValuePieces.trim(on: transaction.connection)
       // The log was there: it has told what became of counts.
@@ -237,7 +239,7 @@ extension SyncEngine {
   }
 
   /// Settles what the zone says of what is pending here.
-  private func settle(allowsMassDelete: Bool) throws -> PullReport {
+  func settle(allowsMassDelete: Bool) throws -> PullReport {
     let isDue = try store.read { transaction in
       if try transaction.setting(Self.unsettledSetting) != nil
         || (allowsMassDelete || MassDeleteBrake.kept(transaction) != nil)

@@ -296,7 +296,7 @@ extension SyncEngine {
         sequence: sequence, firstObjectNumber: number, chain: chain, isOwnHeaderOnly: false,
         frame: part.frame)
       try LogPlaces.note(entry, on: connection)
-      try KeptFrames.keep(entry, at: store.now, on: connection)
+      try KeptFrames.keep(entry, transaction)
       number &+= UInt64(clamping: part.runs.reduce(0) { $0 + $1.count })
     }
     guard chain == reply.chain else { throw SyncError.otherAnswer }

@@ -143,7 +143,7 @@ extension SyncEngine {
     if try LogPlaces.has(entry.mark, on: connection) { entry.isOwnHeaderOnly = true }
     let isDamaged = !entry.isOwnHeaderOnly && !ChangeSetHeader.isWhole(entry.frame)
     try advance(
-      &state, over: [entry], generation, head: head, isKept: !isDamaged, on: connection)
+      &state, over: [entry], generation, head: head, isKept: !isDamaged, applier.transaction)
     applier.report.bytes += entry.frame.count
     applier.isBeforeLastPart = !isLast
     guard !entry.isOwnHeaderOnly else {

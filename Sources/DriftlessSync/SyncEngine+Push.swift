@@ -46,15 +46,8 @@ extension SyncEngine {
       let began = self.queue.ticket()
       var report = SyncReport()
       try await self.reconciling(&report) { report in
-        // What does not fit the disk holds up nothing that was edited here.
-        var full: StoreError?
-        do {
-          try await self.runPull(waitSeconds: 0, allowsMassDelete, &report)
-        } catch let error as StoreError where error.code == .diskFull {
-          full = error
-        }
-        try await self.runPush(allowsMassDelete, &report)
-        if let full { throw full }
+        let full = try await self.pullWhatFits(allowsMassDelete, &report)
+        try await self.runPush(allowsMassDelete, &report, pulledUntil: full)
         try await self.mendValues()
       }
       try self.tellSetAside()
@@ -64,7 +57,29 @@ extension SyncEngine {
     }
   }
 
-  func runPush(_ allowsMassDelete: Bool, _ report: inout SyncReport) async throws {
+  /// Pulls as far as there is room, and settles what of it was taken in with what is pending: what does not fit the disk holds
+  /// up nothing that was edited here.
+  ///
+  /// A push says then what is settled up to the cursor. What it meets beyond that the server calls stale.
+  ///
+  /// - Returns: why the rest did not fit; nil where the pull reached the head.
+  private func pullWhatFits(
+    _ allowsMassDelete: Bool, _ report: inout SyncReport
+  ) async throws -> StoreError? {
+    do {
+      try await runPull(waitSeconds: 0, allowsMassDelete, &report)
+      return nil
+    } catch let error as StoreError where error.code == .diskFull {
+      report.pull.add(try settle(allowsMassDelete: allowsMassDelete))
+      return error
+    }
+  }
+
+  /// - Parameter full: why a pull before this did not reach the head; it is thrown once all is sent.
+  func runPush(
+    _ allowsMassDelete: Bool, _ report: inout SyncReport, pulledUntil full: StoreError? = nil
+  ) async throws {
+    var full = full
     try lock()
     if valueBounds?.areOld == true { valueBounds = nil }
     defer {
@@ -78,44 +93,50 @@ extension SyncEngine {
     try releaseChanged()
     try endDecided()
     // A pull that was cut before the head goes on first: a push says what is settled.
-    if try !isSettled() { try await runPull(waitSeconds: 0, allowsMassDelete, &report) }
+    if try full == nil && !isSettled() { full = try await pullWhatFits(allowsMassDelete, &report) }
     try offerSealedAnew()
     try offerLostCells()
     if !allowsMassDelete { try noteWaitingDeletes(store.read { try waitingDeletes($0) }) }
     do {
-      try await pushPending(allowsMassDelete, &report)
+      try await pushPending(allowsMassDelete, &report, pulledUntil: &full)
       // What is parked of a log that is gone waited for what was pending of its objects.
       if try isFormerDue() {
         try replayParked()
-        try await pushPending(allowsMassDelete, &report)
+        try await pushPending(allowsMassDelete, &report, pulledUntil: &full)
       }
       // Others show what was sent as their models hold it.
       try parkRefused()
       // What was stale for good is tried again after all else, which it never holds up.
       let again = try conflictingToTry()
-      guard !again.isEmpty else { return }
-      try await pushPending(allowsMassDelete, &report, tryingAgain: again)
-      try releaseChanged()
-    } catch let full as NoRoomForValues {
-      try await pushWithoutValues(allowsMassDelete, &report)
+      if !again.isEmpty {
+        try await pushPending(
+          allowsMassDelete, &report, pulledUntil: &full, tryingAgain: again)
+        try releaseChanged()
+      }
+    } catch let error as NoRoomForValues {
+      try await pushWithoutValues(allowsMassDelete, &report, pulledUntil: &full)
       try parkRefused()
-      throw full.error
+      throw error.error
     }
+    if let full { throw full }
   }
 
   /// Sends what has no large values: those wait until the server has room for them.
   private func pushWithoutValues(
-    _ allowsMassDelete: Bool, _ report: inout SyncReport
+    _ allowsMassDelete: Bool, _ report: inout SyncReport, pulledUntil full: inout StoreError?
   ) async throws {
     holdsLargeValues = true
     defer { holdsLargeValues = false }
     try discardOutbox()
-    try await pushPending(allowsMassDelete, &report)
+    try await pushPending(allowsMassDelete, &report, pulledUntil: &full)
   }
 
-  /// - Parameter again: objects in quarantine that were stale for good, and are sent all the same.
+  /// - Parameters:
+  ///   - full: why a pull did not reach the head, if one did not: what meets the zone beyond that is set aside, and the rest goes.
+  ///   - again: objects in quarantine that were stale for good, and are sent all the same.
   private func pushPending(
-    _ allowsMassDelete: Bool, _ report: inout SyncReport, tryingAgain again: Set<ObjectKey> = []
+    _ allowsMassDelete: Bool, _ report: inout SyncReport, pulledUntil full: inout StoreError?,
+    tryingAgain again: Set<ObjectKey> = []
   ) async throws {
     let before = report.push.objects
     // The object in flight, when it is the only one.
@@ -126,6 +147,8 @@ extension SyncEngine {
       objectsMax: options.pushObjectsMax, staleRetriesMax: options.staleRetriesMax,
       triedAgain: again.count)
     var mayAskForBounds = true
+    // What is stale at a place is found alone where no pull mends it.
+    var isStaleAtPlace = false
     var action = pusher.handle(.begin(hasOutbox: try hasOutbox()))
     while true {
       switch action {
@@ -154,7 +177,10 @@ extension SyncEngine {
         sent = outbox
         tell(.progress(.sending(progress(report.push, since: before, outbox))))
         let answer = await send(outbox, &report)
-        if case .stale = answer { report.push.staleAnswers += 1 }
+        if case .stale(_, let place, _) = answer {
+          report.push.staleAnswers += 1
+          isStaleAtPlace = place != nil
+        }
         action = pusher.handle(.answered(answer))
       case .acknowledge(let reply):
         guard let sent else { throw SyncError.damaged("the change set in flight") }
@@ -164,7 +190,8 @@ extension SyncEngine {
         try discardOutbox()
         action = pusher.handle(.discarded)
       case .pull:
-        try await runPull(waitSeconds: 0, allowsMassDelete, &report)
+        full = try await pullWhatFits(allowsMassDelete, &report)
+        if let full, !isStaleAtPlace { throw full }
         action = pusher.handle(.pulled)
       case .renewReplica:
         try renewReplica()

@@ -76,6 +76,11 @@ enum SyncTuning {
   static let keptFrameBytesMax = 64 << 20
   /// Seconds. Thirty days: as long as backups are usually kept.
   static let keptFrameSeconds: Double = 30 * 86_400
+  /// Seconds. Ninety days: as long as a zone tells the names of saves, which say what a copy of a store has sent.
+  static let rememberedDeleteSeconds: Double = 90 * 86_400
+  /// Seconds. Of what the zone's clock moved between two pulls so much counts as time that passed: who syncs daily ages
+  /// what is kept as time passes, and a clock that is wrong once by a day at most.
+  static let seenSecondsMax: Double = 86_400
   /// Names of covered saves that are kept of what a server lost, each as a row of some 50 bytes.
   static let lostNamesMax = 100_000
   /// Places of the log that are known one by one: more than a night's backup is behind.

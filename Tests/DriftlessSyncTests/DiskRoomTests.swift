@@ -80,6 +80,54 @@ struct DiskRoomTests {
     try await world.settle()
   }
 
+  /// A small change, then one that does not fit, then another small one.
+  private func pushLarge(_ replica: TestReplica, _ item: UUID, last: UUID) async throws {
+    try replica.set(item, ["title": .string("zone's")])
+    try await replica.sync()
+    var random = SystemRandomNumberGenerator()
+    let text = Data((0..<900 << 10).map { _ in UInt8.random(in: 0...255, using: &random) })
+      .base64EncodedString()
+    try replica.insert("Item", ["title": .string(text)])
+    try await replica.sync()
+    try replica.set(last, ["title": .string("zone's")])
+    try await replica.sync()
+  }
+
+  @Test(
+    "What fits of what others pushed is settled where the rest does not, and what was edited here is sent",
+    arguments: [false, true])
+  func part(byPush: Bool) async throws {
+    let (world, disk, _) = try await world()
+    let item = try world[0].insert("Item", ["title": .string("one")])
+    let last = try world[0].insert("Item", ["title": .string("two")])
+    try await world.settle()
+    try await pushLarge(world[0], item, last: last)
+    let own = try world[1].insert("Item", ["title": .string("own")])
+    try world[1].set(item, ["title": .string("mine, later")])
+    // What it meets is behind what does not fit.
+    try world[1].set(last, ["title": .string("mine, later")])
+    disk.leave(64 << 10)
+    if byPush { _ = try? await world[1].pull() }
+    // Once all is settled, a push asks for nothing of others.
+    for _ in 0..<(byPush ? 1 : 2) {
+      let error = await #expect(throws: StoreError.self) {
+        if byPush { try await world[1].push() } else { try await world[1].sync() }
+      }
+      #expect(error?.code == .diskFull)
+      #expect(error?.suggestion.contains("Nothing was changed") == false, "the cursor moved")
+    }
+    #expect(try world[1].identities(of: "Item").count == 3)
+    try await world[0].sync()
+    #expect(try world[0].exists(own))
+    #expect(try world[0].value(item, "title") == .string("mine, later"))
+    #expect(try world[0].value(last, "title") == .string("zone's"))
+    #expect(try world[1].value(last, "title") == .string("mine, later"))
+    disk.leave(.max)
+    try await world.settle()
+    #expect(try world[0].value(last, "title") == .string("mine, later"))
+    #expect(try world[1].status.quarantined == 0)
+  }
+
   @Test("A large value that does not fit is asked for again, and the rest is there")
   func value() async throws {
     let (world, disk, _) = try await world()

@@ -231,30 +231,72 @@ struct PurgedZoneTests {
     #expect(try world[0].value(item, "title") == .string("unsent"))
   }
 
-  @Test("A server that was put back, with what it has in common below the floor, changes nothing")
-  func putBack() async throws {
-    let (world, way) = try await world()
-    let item = try world[0].insert("Item", ["title": .string("one")])
+  /// A server that was put back, and whose log goes on otherwise; the replica that was away joined above that copy, so that the
+  /// two logs have nothing in common that is still there.
+  private func parted() async throws -> (world: World, way: PurgedZone, copy: ZoneLog) {
+    var (world, way) = try await world()
+    try world[0].insert("Item", ["title": .string("one")])
     try await world[0].sync()
     let copy = world.zone.log
     try world[0].insert("Item", ["title": .string("two")])
     try await world[0].sync()
     try way.purge()
     try await world[1].sync()
-    #expect(try world[1].exists(item))
-    // It joined by the snapshot of what the server has lost.
+    try await putBack(&world, way, copy, "other")
+    return (world, way, copy)
+  }
+
+  private func putBack(
+    _ world: inout World, _ way: PurgedZone, _ copy: ZoneLog, _ name: String
+  ) async throws {
     world.zone.putBack(copy)
+    world.replicas.append(try await TestReplica(name, zone: world.zone, clock: world.clock))
+    guard let other = world.replicas.last else { return }
+    try other.insert("Item", ["title": .string(name)])
+    try await other.push()
     try way.purgeAnew()
+  }
+
+  @Test(
+    "A server that was put back below a floor: who has nothing pending takes the zone's state, and keeps what it had"
+  )
+  func putBack() async throws {
+    var (world, way, copy) = try await parted()
+    let report = try await world[1].sync()
+    #expect(report.reconciliations.map(\.kind) == [.taken])
+    #expect(report.reconciliations.first?.cause == .purged)
+    let export = try #require(report.reconciliations.first?.export)
+    #expect(try String(contentsOfFile: export, encoding: .utf8).contains("two"))
+    // Who keeps the entries brings back what the server lost.
+    try await world.settle()
+    #expect(try world[1].identities(of: "Item").count == 3)
+    // Again at once, two servers may answer at one address.
+    try await putBack(&world, way, copy, "another")
     let before = try world[1].export
     let error = await #expect(throws: SyncError.self) { try await world[1].sync() }
-    #expect(error?.code == .logPurged)
+    #expect(error?.code == .divergedAgain)
     #expect(try world[1].export == before)
-    // Begun anew, the zone gets all of it.
     world.clock.advance(milliseconds: 90_000_000)
-    world.zone.renew(intent: .offer)
-    way.forget()
     try await world[1].sync()
-    try await world[0].sync()
-    #expect(try world[0].identities(of: "Item").count == 2)
+    try await world.settle()
+    #expect(try world[1].identities(of: "Item").count == 4)
+  }
+
+  @Test(
+    "A server that was put back below a floor changes nothing where something is pending: a person decides"
+  )
+  func putBackPending() async throws {
+    let (world, _, _) = try await parted()
+    let own = try world[1].insert("Item", ["title": .string("unsent")])
+    let before = try world[1].export
+    for _ in 0..<2 {
+      let error = await #expect(throws: SyncError.self) { try await world[1].sync() }
+      #expect(error?.code == .logPurged && error?.suggestion.contains("--give-up-unsent") == true)
+      #expect(try world[1].export == before)
+    }
+    _ = try await world[1].engine.giveUpUnsent()
+    #expect(try world[1].conflicts.contains { $0.object == own })
+    try await world.settle()
+    #expect(try world[1].identities(of: "Item").count == 3)
   }
 }

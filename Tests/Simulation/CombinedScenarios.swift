@@ -39,6 +39,14 @@ extension Scenario {
       $0.clockSteps = 1_600_000_000_000
       $0.hasServerRestores = true
     },
+    make("clocks and purged restored servers") {
+      $0.server = .sqlite
+      $0.clockSteps = 1_600_000_000_000
+      $0.hasJoins = true
+      $0.hasClones = true
+      $0.hasPurges = true
+      $0.hasServerRestores = true
+    },
     make("model versions in renewed zones") {
       $0.server = .sqlite
       $0.hasModelVersions = true

@@ -112,6 +112,7 @@ extension EngineTables {
       text.split(separator: "\n", omittingEmptySubsequences: false).allSatisfy(isName)
     case (OtherEnd.setting, .text): true
     case (ClockCorrection.setting, .text(let text)): ClockCorrection(text: text) != nil
+    case (SeenTime.setting, .text(let text)): SeenTime(text: text) != nil
     case (LeftZone.setting, .text): LeftZone.decode(value) != nil
     case (FormerZone.setting, .integer(let number)), (KeylessEdits.setting, .integer(let number)),
       (UnsentSince.setting, .integer(let number)):

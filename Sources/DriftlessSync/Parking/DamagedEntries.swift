@@ -86,7 +86,7 @@ extension SyncEngine {
         guard try Self.state(on: transaction.connection, of: store).generation == state.generation
         else { return }
         try Parking.replace(entry.frame, of: parked.sequence, on: transaction.connection)
-        try KeptFrames.keep(entry, at: store.now, on: transaction.connection)
+        try KeptFrames.keep(entry, transaction)
       }
     }
   }

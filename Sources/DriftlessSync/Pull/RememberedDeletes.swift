@@ -42,13 +42,17 @@ struct RememberedDeletes {
 
   private static func add(
     _ identity: UUID, _ key: ObjectKey, maker: UInt64, time: HybridTime,
-    on connection: SQLiteConnection
+    _ transaction: WriteTransaction
   ) throws {
-    try connection.perform(
-      "INSERT INTO ZDL_DELETED VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING",
+    try transaction.connection.perform(
+      """
+      INSERT INTO ZDL_DELETED (identity, entity, key, maker, time, has_come, noted)
+      VALUES (?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING
+      """,
       [
         .uuid(identity), .integer(Int64(key.entity)), .integer(key.key),
         .integer(Int64(bitPattern: maker)), .integer(Int64(bitPattern: time.rawValue)),
+        .real(try SeenTime.seconds(transaction)),
       ])
   }
 
@@ -76,7 +80,7 @@ struct RememberedDeletes {
       guard name != 0, let object = pending[key] else { continue }
       try add(
         transaction.identity(of: key), key, maker: name,
-        time: transaction.editTime(object.wholeTransaction), on: transaction.connection)
+        time: transaction.editTime(object.wholeTransaction), transaction)
     }
   }
 
@@ -111,8 +115,10 @@ struct RememberedDeletes {
   }
 
   /// Notes that an object came whose delete was told to another zone.
-  mutating func addCome(_ identity: UUID, _ key: ObjectKey, time: HybridTime) throws {
-    try Self.add(identity, key, maker: 0, time: time, on: connection)
+  mutating func addCome(
+    _ identity: UUID, _ key: ObjectKey, time: HybridTime, _ transaction: WriteTransaction
+  ) throws {
+    try Self.add(identity, key, maker: 0, time: time, transaction)
     try connection.perform(
       "UPDATE ZDL_DELETED SET has_come = 1 WHERE identity = ?", [.uuid(identity)])
     rows.append(Row(identity: identity, key: key, maker: 0, time: time, hasCome: true))
@@ -149,22 +155,28 @@ struct RememberedDeletes {
     try connection.perform("DELETE FROM ZDL_DELETED WHERE identity = ?", [.uuid(identity)])
   }
 
-  /// Lets go of those that are older than backups are.
-  static func trim(_ options: SyncOptions, now: Date, on connection: SQLiteConnection) throws {
-    let oldest = HybridTime(now.addingTimeInterval(-options.keptFrameSeconds))
-    try connection.perform(
-      "DELETE FROM ZDL_DELETED WHERE time < ?", [.integer(Int64(bitPattern: oldest.rawValue))])
+  /// Lets go of those whose term has passed: a copy of the store may sleep for as long as a zone tells names of saves.
+  static func trim(_ dates: SeenTime.Dates, on connection: SQLiteConnection) throws {
+    try dates.trim(
+      "ZDL_DELETED", by: "noted", after: SyncTuning.rememberedDeleteSeconds, on: connection)
+  }
+
+  /// Gives a table of an earlier version the column that it lacks: their term begins with the next sync.
+  static func complete(on connection: SQLiteConnection) throws {
+    guard try !EngineTables.has(column: "noted", of: "ZDL_DELETED", on: connection) else { return }
+    try connection.execute("ALTER TABLE ZDL_DELETED ADD COLUMN noted REAL NOT NULL DEFAULT 0")
   }
 
   /// What each row keeps by itself.
   static let rules: [RowRule] = [
     .identity("identity"), .integer("maker"), .integer("time"), .integer("has_come", 0...1),
+    .seconds("noted"),
   ]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_DELETED(
       identity BLOB PRIMARY KEY, entity INTEGER NOT NULL, key INTEGER NOT NULL,
       maker INTEGER NOT NULL, time INTEGER NOT NULL,
-      has_come INTEGER NOT NULL\(RowRule.constraints(rules))) WITHOUT ROWID
+      has_come INTEGER NOT NULL, noted REAL NOT NULL\(RowRule.constraints(rules))) WITHOUT ROWID
     """
 }
 

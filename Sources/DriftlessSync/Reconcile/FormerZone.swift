@@ -57,7 +57,7 @@ extension PageApplier {
   /// Notes that an object comes that was deleted here in a former zone, by a delete that is not older than what comes.
   func noteOfFormerZone(_ key: ObjectKey, _ side: RemoteSide) throws {
     guard let deleted = try deletesOfFormerZone()[rooted(key)], side.time <= deleted else { return }
-    try remembered.addCome(try transaction.identity(of: key), key, time: deleted)
+    try remembered.addCome(try transaction.identity(of: key), key, time: deleted, transaction)
   }
 
   func journalOfFormerZone(

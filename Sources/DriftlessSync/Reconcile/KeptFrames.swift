@@ -18,14 +18,14 @@ enum KeptFrames {
     """
 
   static func keep(
-    _ entry: PullPage.Entry, at time: Date, on connection: SQLiteConnection
+    _ entry: PullPage.Entry, _ transaction: WriteTransaction
   ) throws {
     guard !entry.isOwnHeaderOnly else { return }
-    try connection.perform(
+    try transaction.connection.perform(
       "INSERT OR REPLACE INTO ZDL_FRAME VALUES (?, ?, ?, ?, ?)",
       [
         .unsigned(entry.sequence), .unsigned(entry.firstObjectNumber), .blob(entry.chain.bytes),
-        .real(time.timeIntervalSince1970), .blob(entry.frame),
+        .real(try SeenTime.seconds(transaction)), .blob(entry.frame),
       ])
   }
 
@@ -118,10 +118,10 @@ enum KeptFrames {
   }
 
   /// Lets go of entries that are older than backups are, and of the oldest beyond the bound.
-  static func trim(_ options: SyncOptions, now: Date, on connection: SQLiteConnection) throws {
-    try connection.perform(
-      "DELETE FROM ZDL_FRAME WHERE time < ?",
-      [.real(now.timeIntervalSince1970 - options.keptFrameSeconds)])
+  static func trim(
+    _ options: SyncOptions, _ dates: SeenTime.Dates, on connection: SQLiteConnection
+  ) throws {
+    try dates.trim("ZDL_FRAME", by: "time", after: options.keptFrameSeconds, on: connection)
     var bytes = try connection.number("SELECT coalesce(sum(length(frame)), 0) FROM ZDL_FRAME")
     while bytes > Int64(options.keptFrameBytesMax) {
       let oldest = try connection.number("SELECT min(sequence) FROM ZDL_FRAME")

@@ -90,6 +90,8 @@ extension SyncEngine {
 
   private func reconcile(_ report: inout SyncReport) async throws {
     let info = try await transport.zoneInfo()
+    // What is noted of coming back has the zone's time.
+    try learnClock()
     let state = try replicaState()
     try Self.check(info, isOfZoneOf: state)
     // Who may not push can hand over nothing and offer nothing: it keeps an export, and goes with the zone.
@@ -121,6 +123,9 @@ extension SyncEngine {
     let place =
       try await transport.commonPlace(of: marks, generation: state.generation)
       ?? Cursor.start(generation: state.generation).mark
+    if try store.read({ try mustTakeZone(info, above: place, state, $0) }) {
+      return try await takeZone(info, after: state, because: .purged, &report)
+    }
     try Self.checkHasLog(
       info, after: place.sequence,
       "the server was put back, and what the store has in common with it ends at entry \(place.sequence)"
@@ -183,8 +188,10 @@ extension SyncEngine {
   ///     zone was renewed on purpose, however often. Two servers at one address lead back to one that it left.
   private func admit(_ outcome: String, of generation: UUID? = nil) throws {
     guard try !isAllowed(Self.putBack, outcome) else { return }
-    guard let last = try store.read({ try Self.lastReconciliation($0) }), last.kind == .offered,
-      store.now.timeIntervalSince(last.time) < SyncTuning.reconcileEverySeconds
+    guard let last = try store.read({ try Self.lastReconciliation($0) }), last.isOfPartedLogs,
+      case let passed = try zoneTime().timeIntervalSince(last.time),
+      // A clock that was ahead then, and is right by now, makes nobody wait for it.
+      passed >= 0, passed < SyncTuning.reconcileEverySeconds
     else { return }
     if let generation, last.left?.contains(generation) == false { return }
     throw SyncError(
@@ -245,14 +252,30 @@ extension SyncEngine {
   private func checkKeeps(
     above place: LogMark, _ info: ZoneInfo, _ state: ReplicaState, _ transaction: WriteTransaction
   ) throws {
-    guard info.floor ?? 0 > 0 else { return }
+    guard info.floor ?? 0 > 0, try !keeps(above: place, state, transaction) else { return }
+    throw SyncError.logPurged(
+      "the server was put back, and the store does not keep what the server lost entry by entry")
+  }
+
+  private func keeps(
+    above place: LogMark, _ state: ReplicaState, _ transaction: ReadTransaction
+  ) throws -> Bool {
     let connection = transaction.connection
-    guard try LogPlaces.nextNumber(after: place.sequence, on: connection) != nil,
-      try KeptFrames.cover(after: place.sequence, through: state.cursor, on: connection)
-    else {
-      throw SyncError.logPurged(
-        "the server was put back, and the store does not keep what the server lost entry by entry")
+    return try LogPlaces.nextNumber(after: place.sequence, on: connection) != nil
+      && KeptFrames.cover(after: place.sequence, through: state.cursor, on: connection)
+  }
+
+  /// Whether nothing but the zone's state is left to go on with: its log does not go on from a common place, or the store does
+  /// not keep what follows on it, and nothing waits to be sent.
+  private func mustTakeZone(
+    _ info: ZoneInfo, above place: LogMark, _ state: ReplicaState, _ transaction: ReadTransaction
+  ) throws -> Bool {
+    guard let floor = info.floor, floor > 0 else { return false }
+    guard try place.sequence < floor || !keeps(above: place, state, transaction) else {
+      return false
     }
+    return try !Outbox.exists(on: transaction.connection)
+      && pendingSet(transaction, state: state).isEmpty
   }
 
   /// Goes back to the last common place of both logs: what was edited above it is offered anew, with
@@ -318,7 +341,7 @@ extension SyncEngine {
       var left = try Self.lastReconciliation(transaction)?.left ?? []
       if info.generation != known.generation { left.insert(known.generation, at: 0) }
       let done = Reconciliation(
-        kind: kind, time: store.now, place: place, count: count, export: export?.path,
+        kind: kind, time: try zoneTime(), place: place, count: count, export: export?.path,
         cause: cause,
         left: Array(left.prefix(SyncTuning.leftGenerationsMax)))
       let text = String(decoding: try JSONEncoder().encode(done), as: UTF8.self)

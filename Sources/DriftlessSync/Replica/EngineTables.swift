@@ -32,7 +32,7 @@ import DriftlessSQLite
 /// | `ZDL_VALUE` | large values on their way to the zone or from it (`ValuePieces`) |
 enum EngineTables {
   /// Grows with each table or column that is added, and with each rule that a table declares.
-  static let version: Int64 = 14
+  static let version: Int64 = 15
   static let versionSetting = "sync.tables"
 
   private static let statements =
@@ -54,6 +54,7 @@ enum EngineTables {
     try DanglingReferences.complete(on: connection)
     try Journal.complete(on: connection)
     try ImportTimes.complete(on: connection)
+    try RememberedDeletes.complete(on: connection)
     for statement in statements { try redeclare(statement, on: connection) }
     for statement in statements { try connection.execute(statement) }
     try transaction.setSetting(versionSetting, .integer(version))

@@ -40,7 +40,8 @@ extension SyncEngine {
       "\(what) needs \(bytes) bytes on the file system of \(store.label), which has \(room.free) free, and \(reserve) of "
         + "them are kept for saves.",
       suggestion:
-        "Make room there: sync goes on by itself then. Nothing was changed, and saves go on.")
+        "Make room there: sync goes on by itself then, from where it stands. Saves go on, and what they change is sent."
+    )
   }
 
   /// About what entries take while they are applied, with the large values that are here and go where they belong. Headers of
