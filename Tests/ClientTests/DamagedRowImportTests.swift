@@ -31,11 +31,10 @@ struct DamagedRowImportTests {
   }
 
   @Test(
-    "What refers to an object that is nowhere is set anew, or deleted, by a line",
+    "What refers to an object that is nowhere is set anew by a line",
     arguments: [
       #"{"op":"update","entity":"Item","id":"1","set":{"box":"b"}}"#,
       #"{"op":"update","entity":"Item","id":"1","set":{"box":null}}"#,
-      #"{"op":"delete","entity":"Item","id":"1"}"#,
     ], ["UPDATE ZITEM SET ZBOX = 99999", "DELETE FROM ZBOX WHERE ZNAME = 'a'"])
   func nowhere(line: String, damage: String) throws {
     let shop = try shop()

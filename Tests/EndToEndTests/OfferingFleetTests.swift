@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test(
-    "F28 Fifty replicas that offer all they have at once come to one state, and another zone's pushes go on meanwhile"
+    "Fifty replicas that offer all they have at once come to one state, and another zone's pushes go on meanwhile"
   )
   func atOnce() async throws {
     let world = try FaultWorld()

@@ -16,7 +16,7 @@ extension SyncEngine {
         }
         found.append(value)
       }
-      return found
+      return try withoutMissing(found, transaction)
     }
     guard verification.repairs, !found.isEmpty else {
       return try store.read { transaction in
@@ -32,6 +32,27 @@ extension SyncEngine {
       try applier.finishKeys()
       return differences
     }
+  }
+
+  /// Without what refers to an object that the zone has, and whose row is gone without a word: that is missing, and what refers to it
+  /// is as it should be. What was deleted, history tells.
+  private func withoutMissing(
+    _ found: [BrokenValue], _ transaction: ReadTransaction
+  ) throws -> [BrokenValue] {
+    var directory = ObjectDirectory(transaction.connection)
+    var isDeleted: [ObjectKey: Bool] = [:]
+    for case let target? in found.map(\.nowhere) {
+      let root = schema.rooted(target)
+      if isDeleted[root] == nil, try directory.number(root: root.entity, key: root.key) != nil {
+        isDeleted[root] = false
+      }
+    }
+    guard !isDeleted.isEmpty else { return found }
+    try transaction.forEachChange(after: 0) { _, type, key, _ in
+      let root = schema.rooted(key)
+      if isDeleted[root] != nil { isDeleted[root] = type == .delete }
+    }
+    return found.filter { $0.nowhere.map { isDeleted[schema.rooted($0)] ?? true } ?? true }
   }
 
   private func difference(
