@@ -31,6 +31,8 @@ extension ServerLimits {
       "Bytes of the parts of all replicas' pushes that wait; above it, 503.",
     "stagedSeconds":
       "Seconds after its last part came for which a push is waited for (7 days).",
+    "stagedIdleSeconds":
+      "Seconds without a part after which a push that waits makes room for others, where there is none (10 minutes). What of it is gone is sent once more.",
     "valueBytesMax":
       "Bytes of one large value. A client that has a larger one sets the object aside, with both numbers. 0 means that the server takes none, and clients send such values within their change sets.",
     "unnamedValueBytesPerZoneMax":

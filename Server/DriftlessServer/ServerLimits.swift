@@ -41,6 +41,9 @@ package struct ServerLimits: Sendable, Equatable {
   package var stagedBytesMax = 8 << 30
   /// Seconds after its last part came for which a push is waited for (7 days).
   package var stagedSeconds = 7 * 24 * 3600
+  /// Seconds without a part after which a push that waits makes room for others, where there is none (10 minutes). What of
+  /// it is gone is sent once more.
+  package var stagedIdleSeconds = 600
   /// Bytes of one large value. A client that has a larger one sets the object aside, with both numbers. 0 means that the server
   /// takes none, and clients send such values within their change sets.
   package var valueBytesMax = 0
@@ -162,6 +165,7 @@ package struct ServerLimits: Sendable, Equatable {
     ("unnamedValueBytesMax", \.unnamedValueBytesMax),
     ("partsPerPushMax", \.partsPerPushMax), ("stagedBytesMax", \.stagedBytesMax),
     ("stagedBytesPerReplicaMax", \.stagedBytesPerReplicaMax), ("stagedSeconds", \.stagedSeconds),
+    ("stagedIdleSeconds", \.stagedIdleSeconds),
     ("bodyBytesPerSecondMin", \.bodyBytesPerSecondMin),
     ("clockLeapMillisecondsMax", \.clockLeapMillisecondsMax),
     ("clockLeapAtStartMillisecondsMax", \.clockLeapAtStartMillisecondsMax),

@@ -100,6 +100,7 @@ extension SyncEngine {
         applier.allowsMassDelete = allowsMassDelete
         try applier.apply(changeSet, entry)
       }
+      if state.cursor >= head { try applier.brake.end() }
       try noteUnsettled(applier)
       try ImportTimes.purge(applier.transaction.connection)
       return applier.report

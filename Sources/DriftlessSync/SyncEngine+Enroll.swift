@@ -135,7 +135,8 @@ extension SyncEngine {
     try EngineTables.create(in: transaction)
     if anew {
       try checkMayBeginAnew(info, store, schema, transaction)
-      try LeftZone.keep(in: transaction, schema: schema) {
+      // The record is damaged: of counts there is but the counters' values.
+      try LeftZone.keep(in: transaction, schema: schema, keepsCounts: false) {
         try EngineTables.forgetZone(on: connection)
       }
       try EngineTables.forgetDamagedNotes(findings, in: transaction)

@@ -96,8 +96,9 @@ extension SyncEngine {
         "\(total) of \(objects) objects were deleted here (\(Self.text(deleted))), and the zone "
           + "would lose them. They wait with what else their saves did, everything else is sent",
         suggestion:
-          "When that is meant: syncctl sync --allow-mass-delete. When not, open a copy of "
-          + "the zone in a new store: init and enroll."))
+          "When that is meant: syncctl sync --allow-mass-delete. When not, have this store take back "
+          + "what the zone has, with what it did not send kept in a file: syncctl sync --give-up-unsent. Or open a "
+          + "copy of the zone in a new store: init and enroll."))
     for (key, object) in pending.objects { waiting.add(key, object, of: saves) }
     return waiting
   }

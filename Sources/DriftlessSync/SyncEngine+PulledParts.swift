@@ -101,7 +101,7 @@ extension SyncEngine {
   private func applyStaged(
     _ generation: UUID, head: UInt64, allowsMassDelete: Bool
   ) throws -> PullReport {
-    let (staged, newest, deletes, values) = try store.read { try lookAtStaged($0) }
+    let (staged, newest, hasDeletes, values) = try store.read { try lookAtStaged($0) }
     let copied = try bytesToCopy(values)
     if copied > 0 { try requireRoom(for: copied, "A push of others in several parts") }
     var unfit: [UInt64: String] = [:]
@@ -111,7 +111,7 @@ extension SyncEngine {
         return try settling(after: newest) { applier, state in
           defer { applier.isBeforeLastPart = false }
           applier.allowsMassDelete = allowsMassDelete
-          applier.pushIsBraked = try isBraked(deletes, applier)
+          applier.pushIsBraked = try hasDeletes && isBraked(staged, applier)
           for sequence in staged {
             current = sequence
             try applyStaged(
@@ -119,6 +119,7 @@ extension SyncEngine {
               unfit[sequence], applier, &state)
           }
           applier.pushIsBraked = nil
+          if state.cursor >= head { try applier.brake.end() }
           try StagedEntries.removeAll(on: applier.transaction.connection)
           try noteUnsettled(applier)
           try ImportTimes.purge(applier.transaction.connection)
@@ -165,18 +166,18 @@ extension SyncEngine {
     try applier.apply(contents, entry)
   }
 
-  /// The entries of the push that is here, the newest time in it, how many objects it deletes, and the large values that it
-  /// names.
+  /// The entries of the push that is here, the newest time in it, whether it deletes what nobody may have meant to, and the
+  /// large values that it names.
   private func lookAtStaged(
     _ transaction: ReadTransaction
   ) throws -> (
-    entries: ClosedRange<UInt64>, newest: HybridTime?, deletes: Int, values: Set<LargeValue>
+    entries: ClosedRange<UInt64>, newest: HybridTime?, hasDeletes: Bool, values: Set<LargeValue>
   ) {
     let state = try Self.state(on: transaction.connection, of: store)
     let first = state.cursor &+ 1
     let last = try StagedEntries.last(on: transaction.connection)?.sequence ?? 0
     var newest: HybridTime?
-    var deletes = 0
+    var hasDeletes = false
     var values: Set<LargeValue> = []
     guard first <= last else { throw SyncError.otherLog }
     for sequence in first...last {
@@ -188,23 +189,47 @@ extension SyncEngine {
         let (header, index) = try? ChangeSetDecoder().decodeIndex(entry.frame)
       else { continue }
       values.formUnion(index.values)
-      if !header.massDeleteIsMeant {
-        deletes += index.tombstones.count
-        for group in index.groups where group.kind == .delete { deletes += group.objects.count }
-      }
+      if !header.massDeleteIsMeant, index.hasDeletes { hasDeletes = true }
       for transaction in index.transactions {
         let time = HybridTime(rawValue: transaction.hybridTime)
         newest = newest.map { max($0, time) } ?? time
       }
     }
-    return (first...last, newest, deletes, values)
+    return (first...last, newest, hasDeletes, values)
   }
 
   /// The deletes of a push count together, whichever parts tell them.
-  private func isBraked(_ deletes: Int, _ applier: PageApplier) throws -> Bool {
-    guard !applier.allowsMassDelete, deletes > 0 else { return false }
-    let brake = MassDeleteBrake(applier.transaction, schema: schema, limit: options.massDelete)
-    return try !brake.admits(deletes)
+  private func isBraked(_ staged: ClosedRange<UInt64>, _ applier: PageApplier) throws -> Bool {
+    guard !applier.allowsMassDelete else { return false }
+    try applier.brake.begin()
+    let connection = applier.transaction.connection
+    var deletes = 0
+    for sequence in staged {
+      guard let entry = try StagedEntries.entry(at: sequence, on: connection),
+        !entry.isOwnHeaderOnly, try !LogPlaces.has(entry.mark, on: connection),
+        let (header, index) = try? ChangeSetDecoder().decodeIndex(entry.frame),
+        !header.massDeleteIsMeant
+      else { continue }
+      deletes += try applier.heldDeletes(of: index)
+    }
+    return try !applier.brake.admits(deletes)
+  }
+}
+
+extension ChangeSetIndex {
+  /// Whether some object is deleted, by its number or by its identity.
+  var hasDeletes: Bool {
+    !tombstones.isEmpty || groups.contains { $0.kind == .delete }
+  }
+
+  /// The identity of an object that is new in the change set, by its place in the object table.
+  func identity(ofNew object: Int) -> UUID? {
+    var place = object
+    for run in newObjects {
+      if place < run.count { return place < 0 ? nil : run.identities[place] }
+      place -= run.count
+    }
+    return nil
   }
 }
 

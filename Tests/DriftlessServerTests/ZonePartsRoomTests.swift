@@ -56,6 +56,31 @@ extension ZonePartsTests {
   }
 
   @Test(
+    "What is left of a push that nobody goes on with makes room for another replica's, where there is none",
+    arguments: storages)
+  func idle(kind: TestedZone.Kind) async throws {
+    var measured = ZoneWriter(UUID())
+    let size = Self.numbered(try Self.parts(&measured), mebibytes: 0).dropLast()
+      .reduce(0) { $0 + $1.count }
+    var limits = ServerLimits()
+    limits.stagedBytesMax = size + size / 2
+    let zone = try await TestedZone(kind, limits: limits)
+    var writers = (0..<2).map { _ in ZoneWriter(zone.generation) }
+    let left = Self.numbered(try Self.parts(&writers[0], email: "a@"), mebibytes: 0)
+    for part in left.dropLast() { _ = try await zone.stage(part) }
+    let next = Self.numbered(try Self.parts(&writers[1], email: "b@"), mebibytes: 0)
+    var refused: ProtocolError?
+    for part in next.dropLast() where refused == nil {
+      refused = try await zone.refusal(staging: part)
+    }
+    #expect(refused?.code == .busy)
+    zone.clock.ahead.withLock { $0 = 11 * 60_000 }
+    for part in next.dropLast() { _ = try await zone.stage(part) }
+    let header = Data(left[0].prefix(ChangeSetHeader.size))
+    #expect(try await zone.refusal(staging: header)?.code == .notStaged)
+  }
+
+  @Test(
     "Parts that are handed back to a log that was put back count as those that are sent",
     arguments: storages)
   func handedBack(kind: TestedZone.Kind) async throws {

@@ -143,6 +143,7 @@ package struct Importer {
           let context = ManagedObjectContext(coordinator)
           context.transactionAuthor = author
           context.name = "import"
+          context.mergePolicy = ImportMergePolicy()
           let transaction = ImportTransaction(context, shapes: shapes)
           try transaction.perform(lines, settling: awaited)
           awaited = transaction.awaited
@@ -244,7 +245,11 @@ package struct Importer {
     Failure(
       .tryAgain, code: "changed-meanwhile",
       "Another program changed objects of the store while lines of \(source) changed them.",
-      suggestion: "try again; nothing of this transaction was saved")
+      suggestion:
+        "try again; nothing of this transaction was saved. Where no other program is at it, rows were changed past "
+        + "the library: syncctl store check says which. In a store that syncs, syncctl verify --repair takes what the zone "
+        + "has of them; else make the store anew from an export of it (syncctl export, init, import)"
+    )
   }
 
   /// Whether a save was refused for what another program made meanwhile. No line is wrong then.

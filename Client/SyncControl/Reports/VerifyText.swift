@@ -29,7 +29,7 @@ struct VerifyText: Encodable {
 
   /// The verdict, what is different, and what was left out.
   var lines: [String] {
-    [summary] + report.differences.map(Self.line) + unlisted + leftOut
+    [summary] + report.differences.map(Self.line) + unlisted + damaged + leftOut
   }
 
   private var summary: String {
@@ -55,6 +55,10 @@ struct VerifyText: Encodable {
       case .deleted: "is here, and deleted in the zone"
       case .unknown: "is here, and was never in the zone; nothing of it waits to be pushed"
       case .entity: "is of another entity here"
+      case .damaged:
+        "\(difference.property ?? "") is \(shown(difference.local)) in the file, and "
+          + "\(difference.breach ?? "cannot be read")"
+          + (difference.zone.map { "; in the zone it is \(shown($0))" } ?? "")
       case .value:
         "\(difference.property ?? "") \(local(difference)) here, and "
           + "\(shown(difference.zone)) in the zone"
@@ -78,6 +82,16 @@ struct VerifyText: Encodable {
   private var unlisted: [String] {
     let count = report.differenceCount - report.differences.count
     return count > 0 ? ["and \(count) more"] : []
+  }
+
+  private var damaged: [String] {
+    guard report.differences.contains(where: { $0.kind == .damaged && !$0.isRepaired }) else {
+      return []
+    }
+    return [
+      "what is damaged gets what the zone has by: syncctl verify --repair. Where an edit of it waits to be sent, or the "
+        + "zone never had the object, set the property anew: syncctl import"
+    ]
   }
 
   private var leftOut: [String] {

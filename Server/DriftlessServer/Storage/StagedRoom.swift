@@ -41,6 +41,9 @@ struct StagedRoom {
 }
 
 extension ChangeSetHeader {
+  /// What the push that a part is of takes beside the log, as far as the part tells.
+  func stagedBytes(_ part: Push) -> Int { max(part.frame.count, Int(pushMebibytes) << 20) }
+
   /// Refuses a part that is not of the push whose parts are here under its number: another copy of the store sends it.
   ///
   /// - Parameter staged: The header of a part that is here, of the same replica and number.

@@ -64,6 +64,13 @@ struct FormerValues {
         || slot.relationship != nil && !slot.isToMany
     }
   }
+
+  /// The slots of an update that are counted in.
+  static func counters(of mask: PropertyMask, _ layout: EntityLayout) -> [PropertySlot] {
+    mask.indexes.filter(layout.slots.indices.contains).map { layout.slots[$0] }.filter {
+      $0.policy == .counter
+    }
+  }
 }
 
 extension RelationshipDescription {

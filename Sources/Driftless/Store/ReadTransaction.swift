@@ -68,6 +68,13 @@ package class ReadTransaction {
     try count("SELECT COUNT(*) FROM \"\(schema.table(for: root).name)\"")
   }
 
+  /// How many objects of a hierarchy have keys up to one.
+  package func objectCount(
+    ofHierarchy root: EntityDescription, through key: Int64
+  ) throws -> Int {
+    try count("SELECT COUNT(*) FROM \"\(schema.table(for: root).name)\" WHERE Z_PK <= \(key)")
+  }
+
   private func count(_ sql: String) throws -> Int {
     let statement = try connection.prepareUncached(sql)
     return try statement.step() ? statement.count(0) : 0

@@ -16,6 +16,14 @@ final class InsertPlan {
 
 /// How the same properties of rows of one entity are written. Worked out once for the updates that follow each other.
 final class UpdatePlan {
+  /// Of which properties what they had is kept.
+  enum KeptForSync {
+    case nothing
+    case counters
+    /// - Parameter keys: those of unique keys.
+    case all(keys: PropertyMask)
+  }
+
   let number: Int32
   let mask: PropertyMask
   let checksVersion: Bool
@@ -27,11 +35,15 @@ final class UpdatePlan {
   let statement: SQLiteStatement
 
   init(
-    _ program: RowProgram, _ mask: PropertyMask, checksVersion: Bool, keptKeys: PropertyMask?,
+    _ program: RowProgram, _ mask: PropertyMask, checksVersion: Bool, kept: KeptForSync,
     _ connection: SQLiteConnection
   ) throws {
     keptSlots =
-      keptKeys.map { FormerValues.slots(of: mask, program.entity.layout, keys: $0) } ?? []
+      switch kept {
+      case .nothing: []
+      case .counters: FormerValues.counters(of: mask, program.entity.layout)
+      case .all(let keys): FormerValues.slots(of: mask, program.entity.layout, keys: keys)
+      }
     number = program.number
     self.mask = mask
     self.checksVersion = checksVersion
@@ -60,6 +72,17 @@ final class UpdatePlan {
 }
 
 extension WriteTransaction {
+  static func conflict(_ key: ObjectKey) -> StoreError {
+    StoreError(
+      .conflict, "An object was changed or deleted by another since it was read.",
+      suggestion: "Refresh it and save again, or set a merge policy.", keys: [key])
+  }
+
+  func kept(of program: RowProgram) -> UpdatePlan.KeptForSync {
+    if keepsForSync { return .all(keys: schema.keyMask(numbered: program.number)) }
+    return keepsCounts ? .counters : .nothing
+  }
+
   /// Why an update met no row.
   func unwritten(_ key: ObjectKey, _ program: RowProgram) throws -> StoreError {
     let statement = try connection.prepare(

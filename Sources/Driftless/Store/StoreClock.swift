@@ -188,11 +188,11 @@ extension WriteTransaction {
   /// What each transaction needs to know: another process may have changed it since the last.
   static func settings(
     _ connection: SQLiteConnection
-  ) throws -> (isSyncing: Bool, clock: ClockOffset?) {
+  ) throws -> (isSyncing: Bool, isCounting: Bool, clock: ClockOffset?) {
     let settings = try StoreSettings.values(
-      of: StoreSettings.syncing, ClockOffset.setting, on: connection)
+      of: StoreSettings.syncing, ClockOffset.setting, StoreSettings.counting, on: connection)
     var clock: ClockOffset?
     if case .text(let text)? = settings.second { clock = ClockOffset(text: text) }
-    return (settings.first == .integer(1), clock)
+    return (settings.first == .integer(1), settings.third == .integer(1), clock)
   }
 }

@@ -8,6 +8,8 @@ package final class WriteTransaction: ReadTransaction {
   package let number: Int64
   /// Whether values that sync may need again are kept.
   package let keepsForSync: Bool
+  /// Whether at least counters keep what they had: the store may come back to the zone that it left.
+  let keepsCounts: Bool
   /// How the host's time of day becomes the zone's.
   let clockOffset: ClockOffset?
   var derivedChanges: DerivedChanges?
@@ -35,6 +37,7 @@ package final class WriteTransaction: ReadTransaction {
     ).lowerBound
     let settings = try Self.settings(connection)
     keepsForSync = settings.isSyncing && info.kind != .imported
+    keepsCounts = settings.isCounting && info.kind != .imported
     clockOffset = settings.clock
     recorder = try ChangeRecorder(
       connection: connection, transaction: number,
@@ -69,7 +72,7 @@ package final class WriteTransaction: ReadTransaction {
   }
 
   /// The greatest key that was given out in a hierarchy, by this transaction or before it.
-  func lastKey(root: Int32) throws -> Int64 {
+  package func lastKey(root: Int32) throws -> Int64 {
     try newKeys[root]?.upperBound ?? PrimaryKeyTable.lastKey(of: Int64(root), on: connection)
   }
 
@@ -231,7 +234,7 @@ package final class WriteTransaction: ReadTransaction {
     }
     let plan = try UpdatePlan(
       program, mask, checksVersion: checksVersion,
-      keptKeys: keepsForSync ? schema.keyMask(numbered: program.number) : nil, connection)
+      kept: kept(of: program), connection)
     updating = plan
     return plan
   }
@@ -252,12 +255,6 @@ package final class WriteTransaction: ReadTransaction {
       .invalidArgument,
       "\(count) values were given for a row of \(program.entity.name), and \(slotEnd) are read.",
       suggestion: "Give a value for each slot of the entity.")
-  }
-
-  static func conflict(_ key: ObjectKey) -> StoreError {
-    StoreError(
-      .conflict, "An object was changed or deleted by another since it was read.",
-      suggestion: "Refresh it and save again, or set a merge policy.", keys: [key])
   }
 
   // MARK: History

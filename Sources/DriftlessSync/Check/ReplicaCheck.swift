@@ -127,6 +127,7 @@ extension EngineTables {
       (WaitingDeletes.setting, .integer(let number)):
       number == 1
     case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0
+    case (MassDeleteBrake.heldSetting, .text(let text)): MassDeleteBrake.decode(text) != nil
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0
     case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)),
       (UnknownBases.setting, .integer(let number)):

@@ -9,8 +9,11 @@ struct MassDeleteBrake {
   /// together.
   private static let deletedSetting = "sync.deleted"
 
+  /// The last key of each hierarchy from when something came to a replica that was current.
+  static let heldSetting = "sync.held"
+
   /// More than any limit, and far from the end of a number.
-  private static let tooMany: Int64 = .max / 4
+  private static let tooMany = Int.max / 4
 
   private let transaction: WriteTransaction
   private let schema: SyncSchema
@@ -24,26 +27,82 @@ struct MassDeleteBrake {
     self.limit = limit
   }
 
+  /// Something comes to the store: what it holds by now is what deletes are counted of, until it is current again. What comes
+  /// and goes until then nobody here ever had.
+  func begin() throws {
+    guard try transaction.setting(Self.heldSetting) == nil else { return }
+    var held: [String: Int64] = [:]
+    for entity in schema.entities where entity.number == entity.rootNumber {
+      held[entity.name] = try transaction.lastKey(root: entity.number)
+    }
+    try transaction.setSetting(Self.heldSetting, .text(Self.encode(held)))
+  }
+
+  /// What was there to come has come.
+  func end() throws { try transaction.setSetting(Self.heldSetting, nil) }
+
+  /// Which of the objects that live here were here when it began: keys are given out in order.
+  func held() throws -> HeldObjects {
+    guard let last = try lastKeys() else { return HeldObjects(last: nil) }
+    return HeldObjects(
+      last: Dictionary(
+        schema.entities.lazy.filter { $0.number == $0.rootNumber }
+          .map { ($0.number, last[$0.name] ?? 0) }, uniquingKeysWith: max))
+  }
+
   /// Counts the deletes of one entry.
   ///
+  /// - Parameter deletes: of objects that the store held (`held()`).
   /// - Returns: false when they are too many with those before. What comes until the replica is current is set aside with
   ///   them: a person is asked about all that followed from one mistake.
   func admits(_ deletes: Int) throws -> Bool {
-    guard deletes > 0 else { return true }
     var before = 0
     if case .integer(let count)? = try transaction.setting(Self.deletedSetting) {
       before = Int(truncatingIfNeeded: count)
     }
+    guard before < Self.tooMany else { return false }
+    guard deletes > 0 else { return true }
     let total = before &+ deletes
     if total > min(limit.floor, limit.count) {
-      let objects = try schema.objectCount(transaction) &+ before
+      let objects = try heldCount() &+ before
       guard !limit.isPassed(by: total, of: objects) else {
-        try transaction.setSetting(Self.deletedSetting, .integer(Self.tooMany))
+        try transaction.setSetting(Self.deletedSetting, .integer(Int64(Self.tooMany)))
         return false
       }
     }
     try transaction.setSetting(Self.deletedSetting, .integer(Int64(total)))
     return true
+  }
+
+  /// The objects that were here when it began, and still are.
+  private func heldCount() throws -> Int {
+    guard let last = try lastKeys() else { return try schema.objectCount(transaction) }
+    var count = 0
+    for entity in schema.entities where entity.number == entity.rootNumber {
+      count += try transaction.objectCount(
+        ofHierarchy: entity.description, through: last[entity.name] ?? 0)
+    }
+    return count
+  }
+
+  private func lastKeys() throws -> [String: Int64]? {
+    guard case .text(let text)? = try transaction.setting(Self.heldSetting) else { return nil }
+    return Self.decode(text)
+  }
+
+  private static func encode(_ held: [String: Int64]) -> String {
+    held.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: "\n")
+  }
+
+  /// Nil for what is damaged.
+  static func decode(_ text: String) -> [String: Int64]? {
+    var held: [String: Int64] = [:]
+    for line in text.split(separator: "\n") {
+      let parts = line.split(separator: " ")
+      guard parts.count == 2, let key = Int64(parts[1]), key >= 0 else { return nil }
+      held[String(parts[0])] = key
+    }
+    return held
   }
 
   /// There while deletes of a log that is gone are told to another one, which a person had meant.
@@ -72,12 +131,27 @@ struct MassDeleteBrake {
   }
 
   static func isCounting(_ transaction: ReadTransaction) throws -> Bool {
-    try transaction.setting(deletedSetting) != nil
+    try transaction.setting(deletedSetting) != nil || transaction.setting(heldSetting) != nil
   }
 
   /// The replica is current: what was deleted so far counts no more.
   static func release(_ transaction: WriteTransaction) throws {
     try transaction.setSetting(deletedSetting, nil)
+    try transaction.setSetting(heldSetting, nil)
+  }
+}
+
+/// The objects that a store had when the entries began to come that it has not read to their end.
+struct HeldObjects {
+  /// By the numbers of root entities; nil where that is not known, and all count.
+  fileprivate let last: [Int32: Int64]?
+
+  fileprivate init(last: [Int32: Int64]?) { self.last = last }
+
+  /// - Parameter root: the number of its root entity.
+  func has(_ key: Int64, root: Int32) -> Bool {
+    guard let last else { return true }
+    return key <= last[root] ?? 0
   }
 }
 

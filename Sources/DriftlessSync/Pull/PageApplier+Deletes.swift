@@ -10,9 +10,10 @@ extension PageApplier {
   func noteDeferredDeletes(_ frame: inout FrameContext) throws {
     if let pushIsBraked {
       frame.isBraked = pushIsBraked
-    } else if !allowsMassDelete, !frame.changeSet.header.massDeleteIsMeant {
-      let brake = MassDeleteBrake(transaction, schema: schema, limit: options.massDelete)
-      frame.isBraked = try !brake.admits(try deleteCount(&frame) + tombstoneCount(frame))
+    } else if !allowsMassDelete, !frame.changeSet.header.massDeleteIsMeant,
+      frame.changeSet.index.hasDeletes
+    {
+      frame.isBraked = try !brake.admits(try heldDeletes(of: frame.changeSet.index))
     }
     guard !frame.isBraked, !pending.isEmpty || !zone.keys.isEmpty else { return }
     for group in frame.changeSet.index.groups where group.kind == .delete {
@@ -30,14 +31,36 @@ extension PageApplier {
     }
   }
 
-  /// How many objects that live here a change set deletes.
-  private func deleteCount(_ frame: inout FrameContext) throws -> Int {
+  /// Whether deletes are so many that a person is asked about them.
+  var brake: MassDeleteBrake {
+    MassDeleteBrake(transaction, schema: schema, limit: options.massDelete)
+  }
+
+  /// How many objects that this store showed before the entries came a change set deletes. What it has not read far enough to
+  /// have had, it is not asked about.
+  func heldDeletes(of index: ChangeSetIndex) throws -> Int {
+    let held = try brake.held()
+    func counts(_ root: ObjectKey?) throws -> Bool {
+      guard let root, let key = try transaction.concreteKey(root: root) else { return false }
+      return held.has(key.key, root: schema.root(of: key))
+    }
     var count = 0
-    for group in frame.changeSet.index.groups
-    where group.kind == .delete && frame.entity(group.entity) != nil {
-      for index in group.objects where try life(of: index, in: &frame)?.life == .alive {
-        count += 1
+    let made = index.newObjects.reduce(0) { $0 + $1.count }
+    for group in index.groups where group.kind == .delete {
+      for object in group.objects {
+        if object >= made {
+          guard index.knownNumbers.indices.contains(object - made) else { continue }
+          if try counts(directory.key(ofNumber: index.knownNumbers[object - made])) { count += 1 }
+        } else if let identity = index.identity(ofNew: object),
+          try counts(transaction.key(ofOwn: identity))
+        {
+          count += 1
+        }
       }
+    }
+    for tombstone in index.tombstones
+    where try counts(transaction.key(ofOwn: tombstone.identity)) {
+      count += 1
     }
     return count
   }

@@ -123,6 +123,7 @@ extension PageApplier {
     let isOffered = pending[key]?.offers.isEmpty == false
     // The zone had lost the object, and has it again from another replica.
     let isOneAgain = self.isOffered(key)
+    let wasTold = self.wasTold(pending[key])
     if object.mark?.life == .inserted {
       if isOffered {
         setPending(key) {
@@ -157,9 +158,10 @@ extension PageApplier {
         try settleElements(property, relationship, of: key, remote)
       case .attribute, .toOne:
         // What was counted on the lost object counts on the one that is there again.
-        let isCounted =
+        let isCountedAgain =
           isOneAgain && property.policy == .counter
           && (object.mark?.isOneAgain == true || (pending[key]?.transaction(of: slot) ?? 0) > 0)
+        let isCounted = try isCountedAgain || wasTold && isCountedSinceLeft(property, of: key)
         let outcome = try settleValue(
           entity, property, of: key, &values, object, isInsert: isInsert && !isCounted)
         outcomes[slot] = outcome
@@ -211,6 +213,12 @@ extension PageApplier {
     guard let localTransaction = pending[key]?.transaction(of: slot) else {
       values[slot] = try stored(remote, target, property, of: key)
       return .remote
+    }
+    if !isInsert, try isCountedSinceLeft(property, of: key),
+      try baseValue(of: key, property) == remote.value
+    {
+      // What the zone had when the store left it.
+      return .local
     }
     var local = try known(property, of: key, values[slot])
     if let zone = object.values[property.name], pending[key]?.offer(of: slot) != nil {

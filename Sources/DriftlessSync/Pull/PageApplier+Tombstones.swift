@@ -35,18 +35,6 @@ extension PageApplier {
     }
   }
 
-  /// How many objects that live here a change set's tombstones name.
-  func tombstoneCount(_ frame: FrameContext) throws -> Int {
-    var count = 0
-    for tombstone in frame.changeSet.index.tombstones {
-      guard let key = try transaction.key(ofOwn: tombstone.identity),
-        try transaction.concreteKey(root: key) != nil
-      else { continue }
-      count += 1
-    }
-    return count
-  }
-
   /// Whether an insert makes the object that the zone had and that is deleted here. What was made and deleted here is not
   /// meant: that is remembered (`RememberedDeletes`).
   func isDeletedHere(_ key: ObjectKey) -> Bool {

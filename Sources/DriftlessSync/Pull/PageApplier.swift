@@ -71,8 +71,8 @@ final class PageApplier {
   private let acknowledged: Int64
   /// Until when the replica knew what the log says, where it reads a log again (`FormerLog`).
   private let formerLogTime: HybridTime?
-  /// Up to which place of the log everything was settled before the store forgot its zone (`LeftZone`).
-  private let knownPlace: UInt64
+  /// What the store knows of the log that it reads again, since it forgot its zone.
+  let left: LeftZone?
   private var editsOfDeleted: EditHistory?
   private var formerDeletes: [ObjectKey: HybridTime]?
   private var savesOfFormerLogs: Set<UInt64>?
@@ -103,7 +103,7 @@ final class PageApplier {
     journal = JournalDraft(transaction)
     times = ImportTimes(transaction)
     formerLogTime = try FormerLog.time(transaction)
-    knownPlace = try LeftZone.place(transaction)
+    left = try LeftZone.kept(transaction)
     keptKeys = try KeptKeys(
       transaction, schema: schema, replica: replica, pending: pending)
     transaction.keyKeeper = keptKeys
@@ -130,7 +130,9 @@ final class PageApplier {
   }
 
   /// Whether what the log says was settled before the store forgot its zone, with what was pending then.
-  func isOfKnownLog(_ side: RemoteSide) -> Bool { side.sequence <= knownPlace }
+  func isOfKnownLog(_ side: RemoteSide) -> Bool {
+    side.sequence <= left?.place ?? 0
+  }
 
   /// Whether a log is read again whose entries the replica does not have.
   var readsFormerLog: Bool { formerLogTime != nil }
@@ -204,6 +206,7 @@ final class PageApplier {
   ) throws -> FrameContext {
     var frame = FrameContext(
       changeSet, sequence: sequence, firstNumber: firstNumber, schema: schema)
+    try brake.begin()
     try makeTable(&frame, firstNumber: firstNumber)
     try applyGroups(&frame)
     report.changeSets += 1

@@ -12,10 +12,13 @@ struct LeftZone: Codable {
   /// The zone's own; nil from programs of before.
   private var zoneID: UUID?
   private var generation: UUID
-  private var place: UInt64
+  /// Up to which place of the log everything was settled with what is pending here.
+  private(set) var place: UInt64
   /// The last transaction of before it left, and the last one that the zone had acknowledged; nil from programs of before.
   private var transaction: Int64?
-  private var acknowledged: Int64?
+  private(set) var acknowledged: Int64?
+  /// Counters have their bases, and what was counted since (`LeftCounts`); nil from programs of before.
+  private var counts: Bool?
   /// What it knew of a zone that it had left for this one (`FormerZone`).
   private var former: Int64?
   /// Deletes up to this transaction were looked for.
@@ -29,13 +32,19 @@ struct LeftZone: Codable {
   }
 
   /// Does what forgets the zone.
+  ///
+  /// - Parameter keepsCounts: whether what was counted and not sent is kept, and what is counted from now on.
   static func keep(
-    in transaction: WriteTransaction, schema: SyncSchema, while body: () throws -> Void
+    in transaction: WriteTransaction, schema: SyncSchema, keepsCounts: Bool = true,
+    while body: () throws -> Void
   ) throws {
     // Of a record that is damaged nothing is kept.
-    let known = try? deletes(transaction, schema: schema)
+    var known = try? deletes(transaction, schema: schema)
+    let counts = keepsCounts ? known?.counts : nil
+    known?.left.counts = counts == nil ? nil : true
     try body()
     guard let known else { return }
+    try counts?.keep(transaction)
     try known.unsent?.save(on: transaction.connection)
     if let former = known.left.former { try FormerZone.leave(through: former, transaction) }
     for delete in known.deletes {
@@ -53,13 +62,16 @@ struct LeftZone: Codable {
 
   private static func deletes(
     _ transaction: WriteTransaction, schema: SyncSchema
-  ) throws -> (deletes: [Delete], unsent: UnsentBases?, through: Int64, left: LeftZone)? {
+  ) throws -> (
+    deletes: [Delete], unsent: UnsentBases?, counts: LeftCounts?, through: Int64, left: LeftZone
+  )? {
     guard let state = try ReplicaState.load(from: transaction.connection) else { return nil }
     let pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
     // What is damaged of a push or of bases keeps no delete from being kept.
     try? SyncEngine.rebaseUnanswered(pending, transaction, schema: schema)
     let unsent = try? UnsentBases(pending, transaction, schema: schema)
+    var counts = try? LeftCounts(pending, transaction, schema: schema)
     var directory = ObjectDirectory(transaction.connection)
     var deletes: [Delete] = []
     for (key, object) in pending.objects where object.whole == .delete {
@@ -78,10 +90,12 @@ struct LeftZone: Codable {
     if let before = decode(try transaction.setting(setting)), before.generation == left.generation {
       left.place = max(left.place, before.place)
       left.noted = before.noted
+      // A program of before came back, and knows no bases of what was pending then.
+      if before.counts == nil { counts = nil }
       left.transaction = before.transaction
       left.acknowledged = before.acknowledged.map { max($0, state.acknowledged) }
     }
-    return (deletes, unsent, pending.through, left)
+    return (deletes, unsent, counts, pending.through, left)
   }
 
   /// The store is a replica of a log again. Another zone is told of no delete of before, and where the zone began anew, nothing
@@ -89,7 +103,11 @@ struct LeftZone: Codable {
   static func come(
     to info: ZoneInfo, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
-    guard var left = decode(try transaction.setting(setting)) else { return }
+    let found = decode(try transaction.setting(setting))
+    try LeftCounts.come(
+      areKept: found?.keepsCounts == true && found?.generation == info.generation, transaction)
+    guard var left = found else { return }
+    if left.generation != info.generation { left.counts = nil }
     if let last = left.transaction {
       try UnsentBases(after: last, transaction, schema: schema).save(on: transaction.connection)
     }
@@ -162,10 +180,12 @@ struct LeftZone: Codable {
     try transaction.setSetting(setting, nil)
   }
 
-  /// Up to which place of the log everything was settled with what is pending here.
-  static func place(_ transaction: ReadTransaction) throws -> UInt64 {
-    decode(try transaction.setting(setting))?.place ?? 0
+  /// What is kept of the zone's log while it is read again; nil once it was read, and where the store never left.
+  static func kept(_ transaction: ReadTransaction) throws -> LeftZone? {
+    decode(try transaction.setting(setting))
   }
+
+  var keepsCounts: Bool { counts == true }
 
   static func decode(_ value: SQLiteValue?) -> LeftZone? {
     guard case .text(let text)? = value else { return nil }

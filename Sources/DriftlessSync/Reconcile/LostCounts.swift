@@ -178,7 +178,7 @@ extension LostCounts {
 
 extension SyncSchema.Property {
   /// Whether what each side adds to it adds up.
-  fileprivate var isCounter: Bool {
+  var isCounter: Bool {
     guard policy == .counter, case .attribute = kind else { return false }
     return true
   }

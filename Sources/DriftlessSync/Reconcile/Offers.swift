@@ -116,6 +116,8 @@ extension PageApplier {
     _ property: SyncSchema.Property, of key: ObjectKey, _ own: [TransactionDelta],
     local: PropertyValue, _ time: HybridTime, _ remote: ZoneStates.Value, _ settlement: Settlement
   ) throws {
+    // The store comes back to the log that it left, and has counted nothing since: the zone has all of its total.
+    if own.isEmpty, left?.keepsCounts == true { return }
     let offered = own.reduce(local) { CounterDelta.difference($0, $1.value) ?? $0 }
     let zone = CounterDelta.difference(remote.side.value, remote.counted) ?? remote.side.value
     // A zone that was offered none is another one than that in which this was counted.

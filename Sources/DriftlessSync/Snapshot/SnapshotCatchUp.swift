@@ -140,18 +140,21 @@ extension PageApplier {
         try zone.set(.dead, of: delete.key, delete.side)
       }
     }
-    let brake = MassDeleteBrake(transaction, schema: schema, limit: options.massDelete)
-    guard try allowsMassDelete || brake.admits(living.count) else {
+    let held = try brake.held()
+    let count = living.count { held.has($0.delete.key.key, root: $0.entity.rootNumber) }
+    guard try allowsMassDelete || brake.admits(count) else {
       guard hasLog else {
         throw SyncError(
           .massDelete,
-          "The zone's snapshot deletes \(living.count) objects here, and its log was purged. Nothing was changed",
+          "The zone's snapshot deletes \(count) objects here, and its log was purged. Nothing was changed",
           suggestion:
-            "When that is meant: syncctl sync --allow-mass-delete. When not, ask the zone's operator."
+            "When that is meant: syncctl sync --allow-mass-delete. When not, keep them in a file first: "
+            + "syncctl export --upsert > FILE. Then allow it, and give the zone back what shall live: "
+            + "syncctl import FILE."
         )
       }
       // Each entry of the log says whether its deletes are meant.
-      throw UnfitSnapshot(reason: "\(living.count) objects that are here were deleted in the zone")
+      throw UnfitSnapshot(reason: "\(count) objects that are here were deleted in the zone")
     }
     for (entity, delete) in living {
       try times.note(

@@ -16,6 +16,7 @@ extension PageApplier {
   ) throws -> Set<ParkedName> {
     isJoining = true
     defer { isJoining = false }
+    try brake.begin()
     var news = SnapshotNews(known)
     var reader = reader
     var names = SnapshotNames(schema, hasLog: hasLog)

@@ -64,8 +64,7 @@ extension PageApplier {
   /// none.
   func takesOut(_ found: [ZoneComparison.Found]) throws -> Bool {
     let deletes = found.count { if case .deleted = $0 { true } else { false } }
-    return try allowsMassDelete
-      || MassDeleteBrake(transaction, schema: schema, limit: options.massDelete).admits(deletes)
+    return try allowsMassDelete || brake.admits(deletes)
   }
 
   /// Mends what was found.

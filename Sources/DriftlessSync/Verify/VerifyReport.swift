@@ -16,6 +16,8 @@ public struct VerifyReport: Hashable, Sendable, Codable {
       case entity
       /// A property has another value.
       case value
+      /// A property's column holds what no value of it can be, or refers to an object that is nowhere: `breach` says which.
+      case damaged
     }
 
     /// What is different.
@@ -26,7 +28,9 @@ public struct VerifyReport: Hashable, Sendable, Codable {
     public var object: UUID
     /// Of a value, the property.
     public var property: String?
-    /// Of a value, what the store had, as JSON text; nil for none.
+    /// Of a damaged one, what is wrong with it, as the end of a sentence that begins with the property.
+    public var breach: String?
+    /// Of a value, what the store had, as JSON text; nil for none. Of a damaged one, what lies in the file.
     public var local: String?
     /// Of a value, what the zone has, as JSON text; nil for none.
     public var zone: String?
@@ -42,6 +46,7 @@ public struct VerifyReport: Hashable, Sendable, Codable {
       try container.encode(entity, forKey: .entity)
       try container.encode(object.uuidString.lowercased(), forKey: .object)
       try container.encodeIfPresent(property, forKey: .property)
+      try container.encodeIfPresent(breach, forKey: .breach)
       try container.encodeIfPresent(local, forKey: .local)
       try container.encodeIfPresent(zone, forKey: .zone)
       if isLost == true { try container.encode(true, forKey: .isLost) }
@@ -90,6 +95,20 @@ public struct VerifyReport: Hashable, Sendable, Codable {
   private static let textMax = 1_000
 
   mutating func add(_ difference: Difference) {
+    if difference.kind == .value,
+      let place = differences.firstIndex(where: {
+        $0.kind == .damaged && $0.object == difference.object
+          && $0.property == difference.property
+      })
+    {
+      // What it shows is not the zone's either: that is one difference.
+      differences[place].zone = difference.zone.map(Self.cut)
+      if differences[place].isRepaired, !difference.isRepaired {
+        differences[place].isRepaired = false
+        repairedCount -= 1
+      }
+      return
+    }
     differenceCount += 1
     if difference.isRepaired { repairedCount += 1 }
     guard differences.count < Self.differencesMax else { return }

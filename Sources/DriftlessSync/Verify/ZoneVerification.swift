@@ -49,7 +49,9 @@ struct ZoneVerification: Sendable {
 
 extension SyncEngine {
   fileprivate func run(_ verification: ZoneVerification) async throws -> VerifyReport {
+    let damaged = try damagedCells(verification)
     var gathered = try read(verification)
+    for difference in damaged { gathered.report.add(difference) }
     let differing = gathered.columns.columns.filter { column, place in
       !gathered.matches(place.map { verification.digests.columns[$0].digest } ?? .empty, column)
     }

@@ -250,6 +250,12 @@
           let (limits, now) = (limits.current, clock.now())
           try PostgresStagedParts.dropForgotten(
             before: now - Int64(limits.stagedSeconds) * 1000, on: connection)
+          if try Int(clamping: PostgresStagedParts.allBytes(on: connection))
+            + header.stagedBytes(part) > limits.stagedBytesMax
+          {
+            try PostgresStagedParts.dropForgotten(
+              before: now - Int64(limits.stagedIdleSeconds) * 1000, on: connection)
+          }
           // Looked at in a state that stays, and written after: the log has it with the last part.
           let wanted = try connection.transaction(.read) {
             try Self.wanted(part, header, of: zone, limits, at: now, connection)

@@ -16,6 +16,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
   let writer: Database
   private let readers: [Database]
   let commits: GroupCommit
+  let staging = StagingLine()
   let clock: ServerClock
   private let news: ZoneNews
   private let turn = Turn()

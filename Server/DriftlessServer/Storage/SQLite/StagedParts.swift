@@ -171,11 +171,15 @@ extension SQLiteZoneStorage {
   }
 
   package func stage(_ part: Push, of zone: ZoneRecord) async throws {
-    try await writer.perform { [limits, clock] connection in
-      do {
-        try Self.stage(part, of: zone, limits: limits.current, at: clock.now(), on: connection)
-      } catch {
-        throw ServerError(refusal: error) ?? ServerError(storage: error)
+    try await staging.run(
+      of: zone.id, cost: part.cost, most: limits.current.queuedPushesMax
+    ) {
+      try await writer.perform { [limits, clock] connection in
+        do {
+          try Self.stage(part, of: zone, limits: limits.current, at: clock.now(), on: connection)
+        } catch {
+          throw ServerError(refusal: error) ?? ServerError(storage: error)
+        }
       }
     }
   }
@@ -194,6 +198,12 @@ extension SQLiteZoneStorage {
     do {
       try StagedParts.dropForgotten(
         before: milliseconds - Int64(limits.stagedSeconds) * 1000, on: connection)
+      if try StagedParts.bytes(of: nil, on: connection) + header.stagedBytes(part)
+        > limits.stagedBytesMax
+      {
+        try StagedParts.dropForgotten(
+          before: milliseconds - Int64(limits.stagedIdleSeconds) * 1000, on: connection)
+      }
       if try append.isWanted(part, of: zone) {
         try checkCopies(part, header, connection)
         try tables.makeRoom(for: part, header, limits, of: zone)

@@ -19,6 +19,8 @@ enum StoreSettings {
   static let identitiesKept = "identitiesKept"
   /// There in a replica.
   static let syncing = "syncing"
+  /// There in a store that left its zone: counters keep what they had there, and what was counted since.
+  static let counting = "counting"
   /// The history up to this transaction number is purged.
   static let historyFloor = "historyFloor"
 
@@ -34,20 +36,22 @@ enum StoreSettings {
     return try statement.step() ? statement.value(0) : nil
   }
 
-  /// Two settings by one question.
+  /// Up to three settings by one question.
   static func values(
-    of first: String, _ second: String, on connection: SQLiteConnection
-  ) throws -> (first: SQLiteValue?, second: SQLiteValue?) {
-    let statement = try connection.prepare("SELECT key, value FROM ZDL_STORE WHERE key IN (?, ?)")
+    of first: String, _ second: String, _ third: String? = nil, on connection: SQLiteConnection
+  ) throws -> (first: SQLiteValue?, second: SQLiteValue?, third: SQLiteValue?) {
+    let statement = try connection.prepare(
+      "SELECT key, value FROM ZDL_STORE WHERE key IN (?, ?, ?)")
     defer { statement.reset() }
     statement.bind(first, at: 1)
     statement.bind(second, at: 2)
-    var values: (first: SQLiteValue?, second: SQLiteValue?)
+    statement.bind(third ?? second, at: 3)
+    var values: (first: SQLiteValue?, second: SQLiteValue?, third: SQLiteValue?)
     while try statement.step() {
-      if statement.string(0) == first {
-        values.first = statement.value(1)
-      } else {
-        values.second = statement.value(1)
+      switch statement.string(0) {
+      case first: values.first = statement.value(1)
+      case second: values.second = statement.value(1)
+      default: values.third = statement.value(1)
       }
     }
     return values
@@ -128,5 +132,10 @@ extension WriteTransaction {
   /// Whether deletes keep their rows and counters their bases from now on.
   package func setSyncing(_ isSyncing: Bool) throws {
     try setSetting(StoreSettings.syncing, isSyncing ? .integer(1) : nil)
+  }
+
+  /// Whether counters keep their bases, and what is added to them, in a store that is no replica.
+  package func setCounting(_ isCounting: Bool) throws {
+    try setSetting(StoreSettings.counting, isCounting ? .integer(1) : nil)
   }
 }

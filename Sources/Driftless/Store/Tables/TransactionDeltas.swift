@@ -149,6 +149,19 @@ extension WriteTransaction {
       .blob(RowArchive.encode([value])))
   }
 
+  /// Keeps once more what a transaction of this store did.
+  package func keepDelta(
+    _ delta: TransactionDelta, of key: ObjectKey, _ property: String
+  ) throws {
+    assert(delta.transaction > 0, "what was lost goes by a name")
+    try connection.run(
+      """
+      INSERT OR REPLACE INTO ZDL_DELTA (transaction_number, entity, key, property, value)
+      VALUES (?, ?, ?, ?, ?)
+      """, .integer(delta.transaction), .integer(Int64(key.entity)), .integer(key.key),
+      .text(property), .blob(RowArchive.encode([delta.value])))
+  }
+
   /// Keeps what a transaction added to a counter that a server lost.
   ///
   /// - Parameters:

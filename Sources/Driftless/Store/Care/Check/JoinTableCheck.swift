@@ -6,7 +6,7 @@ struct JoinTableCheck: TableCheck {
   let tables: [String] = []
 
   private static let suggestion =
-    "Set the relationship anew in these objects; sync, and what the zone has comes back."
+    "Take what the zone has of them (syncctl verify --repair), or set the relationship anew in these objects."
 
   func check(_ inspection: StoreInspection) throws {
     let schema = inspection.schema

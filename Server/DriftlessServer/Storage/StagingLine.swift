@@ -1,0 +1,58 @@
+import Synchronization
+
+/// Parts of pushes that are looked at beside the log, one after the other, in turns of zones. A fleet that offers all it has at once
+/// brings hundreds of them: who pushes something small waits for one of them then, and not for all that came before it.
+final class StagingLine: Sendable {
+  private typealias Waiter = CheckedContinuation<Void, any Error>
+
+  private struct State {
+    var isBusy = false
+    var turns = ZoneTurns<Waiter>(credit: PushQueue.turnCost)
+  }
+
+  private let state = Mutex(State())
+
+  /// How many wait.
+  var waiting: Int { state.withLock { $0.turns.count } }
+
+  /// Does something when it is its turn.
+  ///
+  /// - Parameters:
+  ///   - zone: whose turn it is.
+  ///   - cost: in bytes.
+  ///   - most: so many may wait; a zone that has none waiting is heard whatever the others sent.
+  /// - Throws: `ServerError` (`.busy`) where too many wait.
+  func run<Result: Sendable>(
+    of zone: Int64, cost: Int, most: Int, _ body: () async throws -> Result
+  ) async throws -> Result {
+    try await enter(zone, cost, most)
+    defer { leave() }
+    return try await body()
+  }
+
+  private func enter(_ zone: Int64, _ cost: Int, _ most: Int) async throws {
+    try await withCheckedThrowingContinuation { (waiter: Waiter) in
+      let answer = state.withLock { state -> Swift.Result<Void, any Error>? in
+        guard state.isBusy else {
+          state.isBusy = true
+          return .success(())
+        }
+        guard state.turns.count < most || !state.turns.isWaiting(for: zone) else {
+          return .failure(ServerError.busy("too many parts of large pushes wait for the disk"))
+        }
+        state.turns.add(waiter, of: zone, cost: cost)
+        return nil
+      }
+      if let answer { waiter.resume(with: answer) }
+    }
+  }
+
+  private func leave() {
+    let next = state.withLock { state -> Waiter? in
+      let next = state.turns.next(most: (1, .max)) { _ in true }.first
+      state.isBusy = next != nil
+      return next
+    }
+    next?.resume()
+  }
+}

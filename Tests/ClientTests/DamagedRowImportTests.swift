@@ -1,0 +1,58 @@
+import Driftless
+import DriftlessSQLite
+import DriftlessSync
+import Foundation
+import SyncControl
+import SyncDaemon
+import TestSupport
+import Testing
+
+/// Imports into a store whose rows were changed past every program.
+struct DamagedRowImportTests {
+  private func shop() throws -> Shop {
+    let shop = try Shop()
+    try run(
+      shop, #"{"op":"insert","entity":"Box","id":"a","set":{"name":"a"}}"#,
+      #"{"op":"insert","entity":"Box","id":"b","set":{"name":"b"}}"#,
+      #"{"op":"insert","entity":"Item","id":"1","set":{"name":"one","box":"a"}}"#,
+      #"{"op":"insert","entity":"Item","id":"2","set":{"name":"two","box":"a"}}"#)
+    return shop
+  }
+
+  private func run(_ shop: Shop, _ lines: String...) throws {
+    _ = try Importer(store: shop.store, author: nil, source: "f.jsonl")
+      .run(Data(lines.joined(separator: "\n").utf8))
+  }
+
+  private func sql(_ shop: Shop, _ sql: String) throws {
+    let connection = try SQLiteConnection(path: shop.url.path, mode: .readWrite)
+    defer { connection.close() }
+    try connection.execute(sql)
+  }
+
+  @Test(
+    "What refers to an object that is nowhere is set anew by a line",
+    arguments: [
+      #"{"op":"update","entity":"Item","id":"1","set":{"box":"b"}}"#,
+      #"{"op":"update","entity":"Item","id":"1","set":{"box":null}}"#,
+    ], ["UPDATE ZITEM SET ZBOX = 99999", "DELETE FROM ZBOX WHERE ZNAME = 'a'"])
+  func nowhere(line: String, damage: String) throws {
+    let shop = try shop()
+    try sql(shop, damage)
+    try run(shop, line, line.replacingOccurrences(of: #""id":"1""#, with: #""id":"2""#))
+    let boxes = try SyncEngine.check(shop.store).findings.filter { $0.table == "ZITEM" }
+    #expect(boxes == [])
+  }
+
+  @Test("Where a row cannot be written, it is said where to look")
+  func version() throws {
+    let shop = try shop()
+    try sql(shop, "UPDATE ZITEM SET Z_OPT = 1.5")
+    let failure = #expect(throws: Failure.self) {
+      try run(shop, #"{"op":"update","entity":"Item","id":"1","set":{"name":"other"}}"#)
+    }
+    for way in ["store check", "verify --repair", "export"] {
+      #expect(failure?.suggestion.contains(way) == true, "\(way): \(String(describing: failure))")
+    }
+  }
+}
