@@ -110,6 +110,44 @@ struct MassDeleteTests {
     #expect(try world[0].identities(of: "Item").count == 20)
   }
 
+  @Test("Who joins a zone is not asked about what came and went before, however much that is")
+  func newcomer() async throws {
+    let (world, items) = try await world(pageBytes: 200)
+    for id in items.prefix(30) {
+      try world[0].delete(id)
+      try await world[0].sync()
+    }
+    var options = SyncOptions()
+    options.massDelete.floor = 8
+    options.pullBytesMax = 200
+    let newcomer = try await TestReplica(
+      "newcomer", zone: world.zone, clock: world.clock, options: options)
+    try await newcomer.sync()
+    #expect(try newcomer.identities(of: "Item").count == 10)
+  }
+
+  @Test(
+    "Who was away is asked about what it had, and not about what came and went since",
+    arguments: [false, true])
+  func away(isOfKnown: Bool) async throws {
+    let (world, items) = try await world(pageBytes: 200)
+    let later = try (0..<60).map { try world[0].insert("Item", ["low": .integer(Int64($0))]) }
+    try await world[0].sync()
+    for id in isOfKnown ? Array(items.prefix(30)) : later {
+      try world[0].delete(id)
+      try await world[0].sync()
+    }
+    guard isOfKnown else {
+      try await world[1].sync()
+      #expect(try world[1].identities(of: "Item").count == 40)
+      return
+    }
+    // Of the 50 that it knows, whatever else came.
+    let error = await #expect(throws: SyncError.self) { try await world[1].sync() }
+    #expect(error?.code == .massDelete)
+    #expect(try world[1].identities(of: "Label").isEmpty)
+  }
+
   @Test("F59 Deletes that come in small pages count together")
   func pages() async throws {
     let (world, items) = try await world(pageBytes: 200)

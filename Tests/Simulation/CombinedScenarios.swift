@@ -98,6 +98,28 @@ extension Scenario {
       $0.hasJoins = true
       $0.hasServerRestores = true
     },
+    make("mass deletes and restored servers") {
+      $0.server = .sqlite
+      $0.hasMassDeletes = true
+      $0.hasJoins = true
+      $0.hasServerRestores = true
+    },
+    make("mass deletes in renewed zones") {
+      $0.hasMassDeletes = true
+      $0.hasZoneRenewals = true
+    },
+    make("full disks of clones and restored stores") {
+      $0.hasFullDisks = true
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+    },
+    make("full disks and restored servers") {
+      $0.server = .sqlite
+      $0.hasFullDisks = true
+      $0.hasLargeValues = true
+      $0.hasJoins = true
+      $0.hasServerRestores = true
+    },
     make("accepted entries") {
       $0.hasDamagedEntries = true
       $0.hasAccepts = true

@@ -15,6 +15,36 @@ struct LogAlone: ForwardingTransport {
   func snapshot(of generation: UUID) async throws -> Snapshot? { nil }
 }
 
+/// What the zone's log comes to, in digests.
+extension SimulatedServer {
+  func digests(at cursor: Cursor) async throws -> ZoneDigests {
+    var begun: DigestedLog.Begun?
+    if try await floor() > 0 {
+      // The server adds up its log for who asks.
+      if try await snapshot(of: cursor.generation)?.place.sequence ?? 0 < cursor.sequence {
+        try await fold()
+      }
+    }
+    if try await floor() > 0, let snapshot = try await snapshot(of: cursor.generation) {
+      var files: [String: Data] = [:]
+      for file in snapshot.files {
+        files[file.name] = try await segment(
+          file.name, of: cursor.generation, range: 0..<file.bytes)
+      }
+      begun = DigestedLog.Begun(snapshot: snapshot, files: files)
+    }
+    return try await digested.digests(of: zoneInfo().zoneID, at: cursor, from: begun) { place in
+      try await pull(
+        PullRequest(
+          cursor: place, maxBytes: 1 << 20, waitSeconds: 0, replica: UUID(), ownThrough: 0))
+    }
+  }
+
+  func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
+    try digested.answer(part, at: cursor)
+  }
+}
+
 extension Simulation {
   /// A store has what the log comes to, value by value, in digests and in what they are of.
   func checkZoneValues(_ host: Host) async throws {

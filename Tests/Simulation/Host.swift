@@ -21,6 +21,12 @@ final class Host: @unchecked Sendable {
   var leftAfter: Int64?
   /// What it had in another zone: that has it still, and may bring it back.
   var abroad: Set<UUID> = []
+  /// Whether it waits for a person's word on deletes.
+  var asks = false
+  /// Whether its disk has no room for more, and what the disk says of that.
+  var isFull = false
+  let disk = Disk()
+  final class Disk: Sendable { let room = Mutex<DiskRoom?>(nil) }
   /// Whether its engine is at work.
   var isAtWork = false
   private let world: ManualClock
@@ -50,6 +56,7 @@ final class Host: @unchecked Sendable {
     drift: Int64 = 0, options: SyncOptions = Host.options()
   ) throws {
     self.options = options
+    self.options.diskRoom = { [disk] _ in disk.room.withLock { $0 } }
     self.drift = (drift, world.milliseconds)
     self.number = number
     self.name = name
@@ -60,7 +67,7 @@ final class Host: @unchecked Sendable {
     network = SimulatedNetwork(server)
     store = try Self.open(file, model)
     coordinator = PersistentStoreCoordinator(store: store)
-    engine = SyncEngine(store: store, transport: network, options: options)
+    engine = SyncEngine(store: store, transport: network, options: self.options)
     setClock()
     try look()
   }
@@ -127,7 +134,7 @@ final class Host: @unchecked Sendable {
     // However small the zone is.
     options.snapshotShare = .infinity
     options.staleRetriesMax = 1000
-    options.massDelete.floor = .max
+    options.massDelete.floor = scenario.hasMassDeletes ? 4 : .max
     options.massDelete.count = .max
     options.customPolicies["longest"] = { conflict in
       guard case .string(let local) = conflict.local, case .string(let remote) = conflict.remote
@@ -203,6 +210,9 @@ final class Host: @unchecked Sendable {
     await close()
     if let contents { try FileImage.put(contents, at: file, manner) }
     if let version { self.version = version }
+    // Whoever starts it again has made room.
+    isFull = false
+    disk.room.withLock { $0 = nil }
     store = try Self.openBesideLogs(file, model)
     coordinator = PersistentStoreCoordinator(store: store)
     engine = SyncEngine(store: store, transport: network, options: options)

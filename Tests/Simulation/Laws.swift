@@ -293,6 +293,13 @@ struct EditLaws {
     var failures: [Failure] = []
     for (id, life) in ledger.lives where !life.isExcused && !ledger.fuzzy.contains(id) {
       let isThere = image.things[id] != nil
+      if let kept = ledger.kept[id] {
+        if !isThere, life.lastDelete?.moment ?? 0 <= kept.moment, !ledger.isNamed(id) {
+          failures.append(
+            Failure(law: "kept", text: "\(names(id)) is gone, though its delete was not meant"))
+        }
+        continue
+      }
       if life.deletes == 0, life.inserts > 0, !isThere, !ledger.isNamed(id) {
         failures.append(
           Failure(law: "lives", text: "\(names(id)) is gone, though nobody deleted it"))

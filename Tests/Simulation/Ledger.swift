@@ -59,6 +59,8 @@ struct Ledger {
   private(set) var fuzzy: Set<UUID> = []
   /// Objects of before the zone was replaced.
   private(set) var buried: Set<UUID> = []
+  /// What a person of a host kept that was deleted in the zone, and after how many saves.
+  private(set) var kept: [UUID: (host: Int, moment: Int)] = [:]
   /// What journals name: the texts at each place, and the objects.
   private(set) var journaled: [Place: Set<String>] = [:]
   private var journaledObjects: Set<UUID> = []
@@ -217,6 +219,18 @@ struct Ledger {
         edits[index].isSuperseded = true
       }
     }
+  }
+
+  mutating func keep(_ objects: some Sequence<UUID>, on host: Int) {
+    for id in objects { kept[id] = (host, moment) }
+  }
+
+  /// What a person said is not known any more: the host was put back, or the log is another one.
+  ///
+  /// - Parameter host: nil for all of them.
+  mutating func forgetKept(on host: Int? = nil) {
+    excuse(lives: Set(kept.filter { host == nil || $0.value.host == host }.keys))
+    kept = kept.filter { host != nil && $0.value.host != host }
   }
 
   mutating func settle(_ index: Int) { edits[index].isSettled = true }

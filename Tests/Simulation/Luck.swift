@@ -23,6 +23,7 @@ extension Simulation {
   func restore(_ host: Host, to number: Int, _ dice: UInt64) async throws {
     try readJournals()
     tell("\(host.name) is put back to copy \(number)")
+    ledger.forgetKept(on: host.number)
     let (transaction, moment, objects, unsent) = host.backedUp[number]
     ledger.orders.restore(host.number, to: number)
     if try host.status.pending.objects > 0 {
@@ -99,6 +100,7 @@ extension Simulation {
     // Twice within a day would be two servers behind one address, which a person has to look at.
     clock.advance(milliseconds: 90_000_000)
     tell("the server is put back to copy \(number)")
+    ledger.forgetKept()
     try server.restore(number)
   }
 

@@ -15,6 +15,7 @@ extension Simulation {
       if scenario.hasMigrations { await host.restart() }
       try await enrollAnyhow(host)
       if !host.hasKey { await host.setKey(true) }
+      try makeRoom(host)
       host.network.isCut = false
       host.network.isDeaf = false
       host.network.faults = .none
@@ -27,14 +28,27 @@ extension Simulation {
       host.skew.withLock { if scenario.clockSteps > 0 { $0 = 0 } }
       try SyncEngine.retryQuarantined(of: host.store)
     }
+    makeRoomAtServer()
+    try await syncAll(step)
+    if scenario.hasMassDeletes { try await answerAll(step) }
+    guard failures.isEmpty else { return }
+    try await check()
+  }
+
+  /// Everybody syncs until nothing is left.
+  func syncAll(_ step: Step) async throws {
     for _ in 0..<Self.roundsMax {
       for offset in hosts.indices {
         let host = hosts[(offset + Int(step.dice % 3)) % hosts.count]
         clock.advance(milliseconds: 1000)
         host.network.begin(dice: step.dice)
         let came = try Coming(host)
+        host.asks = false
         do {
           _ = try await host.engine.sync()
+        } catch let error as SyncError where error.code == .massDelete && scenario.hasMassDeletes {
+          host.asks = true
+          tell("\(host.name) asks: \(brief(error))")
         } catch let error as SyncError where error.code == .logPurged && isOwed(error, to: host) {
           // What only the whole log could settle, an operator settles so that nothing is lost.
           tell("\(host.name) cannot go on: \(brief(error))")
@@ -50,7 +64,6 @@ extension Simulation {
       if !failures.isEmpty { return }
       if try isQuiet() { break }
     }
-    try await check()
   }
 
   /// A copy of a store may come to a zone that began anew since, and whose log was purged: it cannot offer what it holds, nor

@@ -80,6 +80,9 @@ extension Simulation {
       switch step.kind {
       case .push: _ = try await host.engine.push()
       case .pull: _ = try await host.engine.pull()
+      case .allow:
+        _ = try await host.engine.sync(allowingMassDelete: true)
+        host.asks = false
       default: _ = try await host.engine.sync()
       }
       tell("\(host.name) \(step.kind.rawValue)s")
@@ -172,6 +175,10 @@ extension Simulation {
   func judge(_ error: any Error, of host: Host) {
     switch error {
     case is SimulatedNetwork.Lost: tell("\(host.name) \(error)")
+    case _ where isOfFullDisk(error, of: host): return
+    case let error as SyncError where error.code == .massDelete && scenario.hasMassDeletes:
+      host.asks = true
+      tell("\(host.name) asks: \(brief(error))")
     case let error as ProtocolError
     where error.code == .noZone && (isRenamed(host) || host.isElsewhere):
       tell("\(host.name) finds no zone under its name")

@@ -239,8 +239,18 @@ struct Saves {
       return .uuid(
         UUID(uuidString: String(format: "00000000-0000-4000-8000-%012d", number)) ?? UUID())
     case .uri: return .uri(URL(filePath: "/page/\(number)"))
-    default: return .string("v\(number)")
+    default:
+      // What takes pages of a disk that has few.
+      let more = scenario.hasFullDisks && number % 3 == 0 ? " " + digits(6000) : ""
+      return .string("v\(number)\(more)")
     }
+  }
+
+  /// So many digits that nothing makes them fewer.
+  private mutating func digits(_ count: Int) -> String {
+    var text = ""
+    while text.utf8.count < count { text += String(generator.next(), radix: 36) }
+    return text
   }
 
   /// A number that programs of the first version may have no room for.

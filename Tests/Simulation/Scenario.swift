@@ -104,6 +104,10 @@ struct Scenario: Hashable, Sendable {
   var serverClockSteps: Int64 = 0
   var hasRogue = false
   var hasDecisions = true
+  /// People delete most of what there is, and are asked whether they mean it.
+  var hasMassDeletes = false
+  /// Hosts and the server have no room for more for a while.
+  var hasFullDisks = false
   /// People accept what is set aside of the log.
   var hasAccepts = false
   /// Entries come to some hosts with a byte that is another one, until all is well.
@@ -193,6 +197,13 @@ struct Scenario: Hashable, Sendable {
     add(.accept, 4, when: hasAccepts)
     add(.giveUp, 3, when: hasGivenUp)
     add(.hand, 6, when: hasHands)
+    add(.deleteMany, 5, when: hasMassDeletes)
+    add(.allow, 3, when: hasMassDeletes)
+    add(.keepDeleted, 3, when: hasMassDeletes)
+    add(.fillDisk, 6, when: hasFullDisks)
+    add(.makeRoom, 5, when: hasFullDisks)
+    add(.fillServer, 4, when: hasFullDisks)
+    add(.clearServer, 4, when: hasFullDisks)
     add(.loseKey, 4, when: hasLostKeys)
     add(.findKey, 3, when: hasLostKeys)
     return weights

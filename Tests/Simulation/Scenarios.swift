@@ -322,6 +322,17 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasZoneRenewals = true
       $0.hasRepeatedValues = true
     },
+    make("mass deletes") { $0.hasMassDeletes = true },
+    make("mass deletes of clones and restored stores") {
+      $0.hasMassDeletes = true
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+    },
+    make("full disks") {
+      $0.server = .sqlite
+      $0.hasFullDisks = true
+      $0.hasLargeValues = true
+    },
     make("everything") {
       $0.server = .sqlite
       $0.journalsCuts = true

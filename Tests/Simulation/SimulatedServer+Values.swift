@@ -5,6 +5,7 @@ import Foundation
 
 extension SimulatedServer {
   func put(_ piece: ValuePiece) async throws -> ValueState {
+    try admit()
     switch storage {
     case .memory(let zone): return try await zone.put(piece)
     case .files(let storage, _):

@@ -29,7 +29,10 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     case files([String: Data])
   }
   private var backups: [Backup] = []
-  private let digested = DigestedLog()
+  /// Whether it has no room for more, and what it says then by itself.
+  var isFull = false
+  var refusal: ProtocolError?
+  let digested = DigestedLog()
   /// The newest frames that the log took, for programs that make others of them.
   private(set) var frames: [Data] = []
 
@@ -51,10 +54,14 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     }
   }
 
-  private static func open(_ folder: URL, _ clock: ManualClock, _ step: Step) throws -> Storage {
+  static let limits = {
     var limits = ServerLimits()
     limits.readers = 1
     limits.valueBytesMax = 1 << 20
+    return limits
+  }()
+
+  private static func open(_ folder: URL, _ clock: ManualClock, _ step: Step) throws -> Storage {
     let logger = Logger(label: "simulation", factory: { _ in SwiftLogNoOpLogHandler() })
     return .files(
       try SQLiteZoneStorage(
@@ -96,6 +103,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
       storage = try Self.open(folder, clock, step)
     default: return
     }
+    makeRoom()
   }
 
   /// The server is ended, the clock of its host set, and the server started again.
@@ -104,6 +112,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     guard case .files(let open, _) = storage else { return }
     open.close()
     storage = try Self.open(folder, clock, step)
+    makeRoom()
   }
 
   /// An operator ends the server, tells it to go on from its host's clock, and starts it again.
@@ -150,7 +159,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     zoneName = name
   }
 
-  private var database: URL { folder.appendingPathComponent("driftless.sqlite") }
+  var database: URL { folder.appendingPathComponent("driftless.sqlite") }
 
   // MARK: - Requests
 
@@ -172,6 +181,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   }
 
   func push(_ frame: Data) async throws -> PushReply {
+    try admit()
     let reply: PushReply
     switch storage {
     case .memory(let zone): reply = try await zone.push(frame)
@@ -193,6 +203,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   }
 
   func stage(_ part: Data) async throws -> StagedReply {
+    try admit()
     switch storage {
     case .memory(let zone): return try await zone.stage(part)
     case .files(let storage, let reader):
@@ -239,6 +250,7 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
   }
 
   func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
+    try admit()
     switch storage {
     case .memory(let zone): return try await zone.refill(entries)
     case .files(let storage, let reader):
@@ -339,33 +351,6 @@ final class SimulatedServer: SyncTransport, @unchecked Sendable {
     else { throw ProtocolError.noSnapshot }
     let bytes = try Snapshot.bytes(of: file, in: snapshots)
     return bytes.subdata(in: range.clamped(to: bytes.startIndex..<bytes.endIndex))
-  }
-
-  func digests(at cursor: Cursor) async throws -> ZoneDigests {
-    var begun: DigestedLog.Begun?
-    if try await floor() > 0 {
-      // The server adds up its log for who asks.
-      if try await snapshot(of: cursor.generation)?.place.sequence ?? 0 < cursor.sequence {
-        try await fold()
-      }
-    }
-    if try await floor() > 0, let snapshot = try await snapshot(of: cursor.generation) {
-      var files: [String: Data] = [:]
-      for file in snapshot.files {
-        files[file.name] = try await segment(
-          file.name, of: cursor.generation, range: 0..<file.bytes)
-      }
-      begun = DigestedLog.Begun(snapshot: snapshot, files: files)
-    }
-    return try await digested.digests(of: zoneInfo().zoneID, at: cursor, from: begun) { place in
-      try await pull(
-        PullRequest(
-          cursor: place, maxBytes: 1 << 20, waitSeconds: 0, replica: UUID(), ownThrough: 0))
-    }
-  }
-
-  func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
-    try digested.answer(part, at: cursor)
   }
 
   private static func generationChanged(_ zone: ZoneRecord) -> ProtocolError {

@@ -102,6 +102,7 @@ final class Simulation: @unchecked Sendable {
   // MARK: - Telling
 
   func tell(_ line: String) {
+    let line = String(line.prefix(4000))
     trace.append(line)
     if Self.isToldAtOnce { print("\(scenario.name) \(seed): \(line)") }
   }
@@ -191,6 +192,12 @@ final class Simulation: @unchecked Sendable {
     case .retry:
       tell("\(host.name) tries again what was refused")
       try SyncEngine.retryQuarantined(of: host.store)
+    case .deleteMany: try deleteMany(host, step.dice)
+    case .allow, .keepDeleted: try await answer(host, step)
+    case .fillDisk: try fillDisk(host, step.dice)
+    case .makeRoom: try makeRoom(host)
+    case .fillServer: try fillServer(step.dice)
+    case .clearServer: makeRoomAtServer()
     case .sync, .push, .pull, .crash: try await sync(host, step)
     case .twoCallers: try await twoCallers(host, step)
     case .restart:
@@ -243,6 +250,7 @@ final class Simulation: @unchecked Sendable {
   func renewZone() throws {
     clock.advance(milliseconds: 90_000_000)
     tell("the zone gets a new generation")
+    ledger.forgetKept()
     for host in hosts {
       try host.look()
       ledger.forget(host: host.number, showing: Set(given.named(host.image).things.keys))
@@ -272,6 +280,7 @@ final class Simulation: @unchecked Sendable {
     _ change: (inout Saves, ManagedObjectContext, Image) throws -> Void
   ) throws {
     try host.look()
+    let before = scenario.hasFullDisks ? try ReplicaExport.text(of: host.store) : nil
     let context = ManagedObjectContext(host.coordinator)
     context.transactionAuthor = host.name
     var saves = Saves(
@@ -286,6 +295,9 @@ final class Simulation: @unchecked Sendable {
     } catch {
       // The model refuses it, as it should; or it refuses what a merge left, which the laws see.
       tell("\(host.name) may not save: \(saves.told.joined(separator: "; ")): \(brief(error))")
+      if let before, try ReplicaExport.text(of: host.store) != before {
+        fail("saves", "\(host.name) saved a part of what it may not save")
+      }
     }
     nextValue = saves.nextValue
   }

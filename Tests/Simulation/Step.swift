@@ -19,6 +19,10 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case giveUp
     /// A person sets a property with a conflict that waits.
     case hand
+    /// A person deletes most of what there is.
+    case deleteMany
+    /// A person says that many deletes are meant, or keeps what is set aside.
+    case allow, keepDeleted
     // What the engine is told to do.
     case sync, push, pull
     /// Two callers of one engine, whose replies come late.
@@ -44,6 +48,8 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     /// A copy of the file sends what was unsent when it was made, while its original goes on with the same; or the file is
     /// put back to a copy after it was sent.
     case part
+    /// The host's disk has no room for more, or has some again.
+    case fillDisk, makeRoom
     /// The host's key file is gone, or is there again.
     case loseKey, findKey
     // What happens to the server.
@@ -52,6 +58,8 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case lose
     /// The server adds up the zone's log.
     case fold
+    /// The server's disk has no room for more, or has some again.
+    case fillServer, clearServer
     /// The operator shortens the zone's log.
     case purge
     /// The operator gives the zone another name.
