@@ -46,7 +46,7 @@ struct BeginAnewTests {
       "UPDATE ZDL_REPLICA SET chain = x'00'", "UPDATE ZDL_CHAIN SET chain = x'00'",
       "INSERT INTO ZDL_KEPT VALUES (1, 1, 'title', x'00', 1, x'00', 1)",
       "INSERT INTO ZDL_ALIAS VALUES (x'00', 1, 1, 1, x'00', NULL)",
-      "INSERT INTO ZDL_DELETED VALUES (x'00', 1, 1, 1, 1, 7)",
+      "INSERT INTO ZDL_DELETED VALUES (x'00', 1, 1, 1, 1, 7, 0)",
       "INSERT INTO ZDL_PENDING VALUES (1, 1, 1, x'00')",
       "INSERT INTO ZDL_STORE VALUES ('sync.reconciled', 'x')",
       "DELETE FROM ZDL_STORE WHERE key = 'syncing'",
