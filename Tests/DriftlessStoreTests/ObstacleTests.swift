@@ -69,13 +69,27 @@ struct ObstacleTests {
     }
   }
 
-  @Test("A lock file behind a link is used as it is")
-  func linkedSideFile() throws {
+  @Test(
+    "What lies behind a link with the name of a side file is not written",
+    arguments: StoreSideFile.suffixes)
+  func linkedSideFile(suffix: String) throws {
     let directory = try TemporaryDirectory()
     let url = directory.file("shop.sqlite")
-    try Data().write(to: directory.file("lock"))
-    #expect(symlink("lock", url.path + "-driftless-lock") == 0)
     try PersistentStore.open(url: url, model: Shop.model()).close()
+    let other = directory.file("other")
+    let content = Data(repeating: 7, count: 100)
+    try content.write(to: other)
+    unlink(url.path + suffix)
+    #expect(symlink("other", url.path + suffix) == 0)
+    for work in [
+      { try PersistentStore.open(url: url, model: Shop.model()).close() },
+      { try PersistentStore.vacuum(at: url) },
+      { _ = try SyncLock(path: url.path + suffix) },
+    ] {
+      let error = #expect(throws: StoreError.self) { try work() }
+      #expect(error?.code == .cannotOpen, "\(error as Any)")
+    }
+    #expect(try Data(contentsOf: other) == content)
   }
 
   @Test("What may not be read, lies in no folder, or may not be made there is refused as that")

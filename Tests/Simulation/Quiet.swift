@@ -42,14 +42,13 @@ extension Simulation {
         let host = hosts[(offset + Int(step.dice % 3)) % hosts.count]
         clock.advance(milliseconds: 1000)
         host.network.begin(dice: step.dice)
-        let came = try Coming(host)
         host.asks = false
         do {
           _ = try await host.engine.sync()
         } catch let error as SyncError where error.code == .massDelete && scenario.hasMassDeletes {
           host.asks = true
           tell("\(host.name) asks: \(brief(error))")
-        } catch let error as SyncError where error.code == .logPurged && isOwed(error, to: host) {
+        } catch let error as SyncError where error.code == .logPurged && scenario.hasPurges {
           // What only the whole log could settle, an operator settles so that nothing is lost.
           tell("\(host.name) cannot go on: \(brief(error))")
           renewals += 1
@@ -58,7 +57,6 @@ extension Simulation {
           tell("\(host.name) is told to come again: \(brief(error))")
         } catch { fail("sync goes on", "\(host.name): \(brief(error))") }
         try host.look()
-        try note(came, of: host)
         nameObjects(host.image)
       }
       if !failures.isEmpty { return }

@@ -53,7 +53,6 @@ extension Simulation {
     network.refused = scenario.hasRefusals ? "v3" : nil
     crashImage = nil
     let moments = Moments(step, interludes: scenario.interludes)
-    let came = try Coming(host)
     network.interlude = { [unowned self] _ in
       if scenario.isReplacedBetween, moments.replaces(network.questions) {
         tell("meanwhile:")
@@ -95,7 +94,6 @@ extension Simulation {
     host.isAtWork = false
     await host.follow()
     try host.look()
-    try note(came, of: host)
     try checkAccepted(host)
   }
 
@@ -139,38 +137,6 @@ extension Simulation {
     try host.look()
   }
 
-  /// Whether a person is owed: something waits to be sent that only the log can settle. With nothing pending, a host whose
-  /// server was put back goes on by itself.
-  func isOwed(_ error: SyncError, to host: Host) -> Bool {
-    guard scenario.hasPurges, let status = try? host.status else { return false }
-    return status.pending.objects > 0 || !error.message.contains("the server was put back")
-  }
-
-  /// How a host came back to its zone last, before it syncs.
-  struct Coming {
-    let time: Date?
-    let things: Set<UUID>
-
-    init(_ host: Host) throws {
-      time = try host.isEnrolled ? host.status.reconciled?.time : nil
-      things = Set(host.image.things.keys)
-    }
-  }
-
-  /// A host that took the zone's state, since the log that it would have to read was purged, has what it alone had in a file.
-  func note(_ before: Coming, of host: Host) throws {
-    guard try host.isEnrolled, let last = try host.status.reconciled, last.cause == .purged,
-      last.time != before.time
-    else { return }
-    tell("\(host.name) takes the zone's state")
-    if !FileManager.default.fileExists(atPath: last.export ?? "") {
-      fail("taken", "\(host.name) kept no export")
-    }
-    ledger.excuse(
-      host: host.number, after: -1,
-      objects: before.things.symmetricDifference(host.image.things.keys))
-  }
-
   /// An error of the network is told; any other is one that stops sync.
   func judge(_ error: any Error, of host: Host) {
     switch error {
@@ -191,7 +157,7 @@ extension Simulation {
     case let error as ProtocolError
     where scenario.hasServerInterludes && error.code == .noSnapshot:
       tell("\(host.name) finds no snapshot any more")
-    case let error as SyncError where error.code == .logPurged && isOwed(error, to: host):
+    case let error as SyncError where error.code == .logPurged && scenario.hasPurges:
       tell("\(host.name) cannot go on: \(brief(error))")
     case let error as ProtocolError where error.code == .busy:
       tell("\(host.name) is told to come again")

@@ -139,11 +139,7 @@ struct MigrationIdentities {
     guard count > 0, !(former.isMinted && keeps(stretch.way) && !writesMinted) else { return }
     let skipped = UInt64(first - run.firstKey)
     let (moved, isBeyond) = first.addingReportingOverflow(stretch.way.offset)
-    guard !isBeyond else {
-      throw StoreError(
-        .damaged, "ZDL_IDENTITY has keys of \(stretch.way.source.name) that no object has.",
-        suggestion: "Run syncctl store check, and restore the file from a copy.")
-    }
+    guard !isBeyond else { throw IdentityRuns.keysOfNone(in: stretch.way.source.name) }
     try IdentityRuns.add(
       IdentityRun(
         root: keys.new.entityNumber(of: stretch.way.destination),

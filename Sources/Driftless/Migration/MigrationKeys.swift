@@ -29,7 +29,9 @@ struct MigrationKeys {
     for entity in old.entities where entity.superentity == nil {
       let last = try PrimaryKeyTable.lastKey(
         of: old.entityNumber(of: entity), in: former, on: connection)
-      guard last ?? 0 <= PrimaryKeyTable.greatestKey else { throw Self.tooManyKeys(of: entity) }
+      guard last ?? 0 <= PrimaryKeyTable.greatestKey else {
+        throw PrimaryKeyTable.tooManyKeys(of: entity.name)
+      }
       lastKeys[entity.name] = last.map { max(0, $0) }
     }
     self.lastKeys = lastKeys
@@ -48,17 +50,12 @@ struct MigrationKeys {
       for source in ordered {
         ways.append(Way(source: source, destination: root, offset: offset))
         offset += lastKeys[source.name] ?? 0
-        guard offset <= PrimaryKeyTable.greatestKey else { throw Self.tooManyKeys(of: source) }
+        guard offset <= PrimaryKeyTable.greatestKey else {
+          throw PrimaryKeyTable.tooManyKeys(of: source.name)
+        }
       }
     }
     self.ways = ways
-  }
-
-  private static func tooManyKeys(of entity: EntityDescription) -> StoreError {
-    StoreError(
-      .damaged,
-      "Z_PRIMARYKEY says that more keys of \(entity.name) were given out than a store has.",
-      suggestion: "Run syncctl store check, and restore the file from a copy.")
   }
 
   func lastKey(of source: EntityDescription) -> Int64 { lastKeys[source.name] ?? 0 }

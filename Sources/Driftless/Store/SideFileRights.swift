@@ -12,7 +12,7 @@ extension StoreSideFile {
     while true {
       let made = create(path, beside: storePath(of: path))
       guard made < 0, errno == EEXIST else { return made }
-      let present = Glibc.open(path, O_RDWR | O_CLOEXEC)
+      let present = Glibc.open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
       guard present < 0, errno == ENOENT else { return present }
       // A link that leads nowhere is there, and no file.
       guard FileStatus(path) == nil else {

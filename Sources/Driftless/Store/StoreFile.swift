@@ -30,6 +30,9 @@ struct StoreFile {
       try StoreSideFile.checkRights(of: url)
     }
     if let url, mode == .readWriteCreate { Self.createPrivate(url) }
+    if let url, mode == .readOnly {
+      HotJournal.playBack(url, busyTimeoutMilliseconds: options.busyTimeoutMilliseconds)
+    }
     let connection = try SQLiteConnection(
       path: url?.path ?? "", mode: mode,
       busyTimeoutMilliseconds: options.busyTimeoutMilliseconds)

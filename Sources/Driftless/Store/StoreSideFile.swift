@@ -2,28 +2,26 @@ import Foundation
 
 /// The files that SQLite and Driftless keep beside a store, under its name.
 ///
-/// One of them that is a folder, a pipe or a link to nowhere gives errors that name another file, or is waited for without
+/// One of them that is a folder, a pipe or a link gives errors that name another file, or is waited for without
 /// end. So all are looked at before anybody opens one.
 package enum StoreSideFile {
   package static let suffixes = [
     "-wal", "-shm", "-journal", "-driftless-lock", "-driftless-sync",
   ]
 
-  /// Why a side file cannot be used; nil for a plain file, also one behind a link, and where none is.
+  /// Why a side file cannot be used; nil for a plain file, and where none is.
+  ///
+  /// A link is none: whoever may make files in the folder could have another file written over.
   package static func failure(at path: String) -> StoreError? {
     var status = stat()
-    guard lstat(path, &status) == 0 else { return nil }
-    let isLink = status.st_mode & S_IFMT == S_IFLNK
-    let leadsNowhere = isLink && stat(path, &status) != 0
-    guard leadsNowhere || status.st_mode & S_IFMT != S_IFREG else { return nil }
+    guard lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return nil }
     let kind =
-      if leadsNowhere { "a symbolic link that leads nowhere" } else {
-        switch status.st_mode & S_IFMT {
-        case S_IFDIR: "a folder"
-        case S_IFIFO: "a pipe"
-        case S_IFSOCK: "a socket"
-        default: "no plain file"
-        }
+      switch status.st_mode & S_IFMT {
+      case S_IFLNK: "a symbolic link"
+      case S_IFDIR: "a folder"
+      case S_IFIFO: "a pipe"
+      case S_IFSOCK: "a socket"
+      default: "no plain file"
       }
     return StoreError(
       .cannotOpen, "\(path) is \(kind), where the store has a file of its own beside it.",

@@ -47,7 +47,7 @@ struct MassDeleteBrake {
     return HeldObjects(
       last: Dictionary(
         schema.entities.lazy.filter { $0.number == $0.rootNumber }
-          .map { ($0.number, last[$0.name] ?? 0) }, uniquingKeysWith: max))
+          .map { ($0.number, last[$0.name] ?? .max) }, uniquingKeysWith: max))
   }
 
   /// Counts the deletes of one entry.
@@ -80,7 +80,7 @@ struct MassDeleteBrake {
     var count = 0
     for entity in schema.entities where entity.number == entity.rootNumber {
       count += try transaction.objectCount(
-        ofHierarchy: entity.description, through: last[entity.name] ?? 0)
+        ofHierarchy: entity.description, through: last[entity.name] ?? .max)
     }
     return count
   }
@@ -151,7 +151,8 @@ struct HeldObjects {
   /// - Parameter root: the number of its root entity.
   func has(_ key: Int64, root: Int32) -> Bool {
     guard let last else { return true }
-    return key <= last[root] ?? 0
+    // A hierarchy that has another name since counts as a whole.
+    return key <= last[root] ?? .max
   }
 }
 

@@ -41,14 +41,25 @@ struct LeftCounts {
     try transaction.setCounting(true)
   }
 
-  /// The store is a replica again, which keeps counts as such. In another log nothing of them is known.
+  /// The store is a replica again, which keeps counts as such. In another log nothing is known of what they go on from.
   ///
   /// - Parameter areKept: it came back to the log that it left.
-  static func come(areKept: Bool, _ transaction: WriteTransaction) throws {
+  static func come(
+    areKept: Bool, _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
     try transaction.setCounting(false)
     guard !areKept else { return }
-    try BaseValues.dropAll(on: transaction.connection)
-    try TransactionDeltas.dropAll(on: transaction.connection)
+    let connection = transaction.connection
+    var counters: [(ObjectKey, String)] = []
+    try BaseValues.forEachProperty(on: connection) { key, property in
+      guard schema.entity(numbered: key.entity)?.property(named: property)?.isCounter == true
+      else { return }
+      counters.append((key, property))
+    }
+    for (key, property) in counters {
+      try BaseValues.replace(key, property, with: [], asserting: [], on: connection)
+    }
+    try TransactionDeltas.dropAll(on: connection)
   }
 }
 

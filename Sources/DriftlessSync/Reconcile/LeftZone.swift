@@ -105,7 +105,8 @@ struct LeftZone: Codable {
   ) throws {
     let found = decode(try transaction.setting(setting))
     try LeftCounts.come(
-      areKept: found?.keepsCounts == true && found?.generation == info.generation, transaction)
+      areKept: found?.keepsCounts == true && found?.generation == info.generation, transaction,
+      schema: schema)
     guard var left = found else { return }
     if left.generation != info.generation { left.counts = nil }
     if let last = left.transaction {

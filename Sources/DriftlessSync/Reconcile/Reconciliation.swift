@@ -20,8 +20,6 @@ public struct Reconciliation: Hashable, Sendable, Codable {
     case mayOnlyRead
     /// A person gave up what was not sent (`SyncEngine.giveUpUnsent()`).
     case asked
-    /// The logs had parted, and what of the zone's would have to be read was purged; nothing waited to be sent.
-    case purged
 
     /// For a person, the beginning of a sentence.
     package var text: String {
@@ -29,8 +27,6 @@ public struct Reconciliation: Hashable, Sendable, Codable {
       case .replaced: "the zone was replaced on purpose"
       case .mayOnlyRead: "the server's log is another one, and this store may only read"
       case .asked: "what was not sent was given up"
-      case .purged:
-        "the server was put back, and the log that this store would have to read was purged"
       }
     }
   }
@@ -49,15 +45,6 @@ public struct Reconciliation: Hashable, Sendable, Codable {
   public var cause: Cause?
   /// The generations of the zone that it left, the last ones, this time and before.
   public var left: [UUID]?
-
-  /// Whether the logs had parted: again within a day, two servers may answer at one address.
-  var isOfPartedLogs: Bool {
-    switch kind {
-    case .refilled: false
-    case .offered: true
-    case .taken: cause == .mayOnlyRead || cause == .purged
-    }
-  }
 
   /// UUIDs are in small letters, as in all that is printed.
   public func encode(to encoder: any Encoder) throws {

@@ -123,9 +123,6 @@ extension SyncEngine {
     let place =
       try await transport.commonPlace(of: marks, generation: state.generation)
       ?? Cursor.start(generation: state.generation).mark
-    if try store.read({ try mustTakeZone(info, above: place, state, $0) }) {
-      return try await takeZone(info, after: state, because: .purged, &report)
-    }
     try Self.checkHasLog(
       info, after: place.sequence,
       "the server was put back, and what the store has in common with it ends at entry \(place.sequence)"
@@ -188,7 +185,7 @@ extension SyncEngine {
   ///     zone was renewed on purpose, however often. Two servers at one address lead back to one that it left.
   private func admit(_ outcome: String, of generation: UUID? = nil) throws {
     guard try !isAllowed(Self.putBack, outcome) else { return }
-    guard let last = try store.read({ try Self.lastReconciliation($0) }), last.isOfPartedLogs,
+    guard let last = try store.read({ try Self.lastReconciliation($0) }), last.kind == .offered,
       case let passed = try zoneTime().timeIntervalSince(last.time),
       // A clock that was ahead then, and is right by now, makes nobody wait for it.
       passed >= 0, passed < SyncTuning.reconcileEverySeconds
@@ -252,30 +249,14 @@ extension SyncEngine {
   private func checkKeeps(
     above place: LogMark, _ info: ZoneInfo, _ state: ReplicaState, _ transaction: WriteTransaction
   ) throws {
-    guard info.floor ?? 0 > 0, try !keeps(above: place, state, transaction) else { return }
-    throw SyncError.logPurged(
-      "the server was put back, and the store does not keep what the server lost entry by entry")
-  }
-
-  private func keeps(
-    above place: LogMark, _ state: ReplicaState, _ transaction: ReadTransaction
-  ) throws -> Bool {
+    guard info.floor ?? 0 > 0 else { return }
     let connection = transaction.connection
-    return try LogPlaces.nextNumber(after: place.sequence, on: connection) != nil
-      && KeptFrames.cover(after: place.sequence, through: state.cursor, on: connection)
-  }
-
-  /// Whether nothing but the zone's state is left to go on with: its log does not go on from a common place, or the store does
-  /// not keep what follows on it, and nothing waits to be sent.
-  private func mustTakeZone(
-    _ info: ZoneInfo, above place: LogMark, _ state: ReplicaState, _ transaction: ReadTransaction
-  ) throws -> Bool {
-    guard let floor = info.floor, floor > 0 else { return false }
-    guard try place.sequence < floor || !keeps(above: place, state, transaction) else {
-      return false
+    guard try LogPlaces.nextNumber(after: place.sequence, on: connection) != nil,
+      try KeptFrames.cover(after: place.sequence, through: state.cursor, on: connection)
+    else {
+      throw SyncError.logPurged(
+        "the server was put back, and the store does not keep what the server lost entry by entry")
     }
-    return try !Outbox.exists(on: transaction.connection)
-      && pendingSet(transaction, state: state).isEmpty
   }
 
   /// Goes back to the last common place of both logs: what was edited above it is offered anew, with

@@ -148,9 +148,9 @@ extension PageApplier {
           .massDelete,
           "The zone's snapshot deletes \(count) objects here, and its log was purged. Nothing was changed",
           suggestion:
-            "When that is meant: syncctl sync --allow-mass-delete. When not, keep them in a file first: "
-            + "syncctl export --upsert > FILE. Then allow it, and give the zone back what shall live: "
-            + "syncctl import FILE."
+            "When that is meant: syncctl sync --allow-mass-delete. When not, keep what the store holds in a file first: "
+            + "syncctl export --upsert > FILE. Then allow it, and import the lines of what shall live, and those alone: "
+            + "each line sets what it names."
         )
       }
       // Each entry of the log says whether its deletes are meant.

@@ -133,9 +133,14 @@
       """
 
     /// Lets go of parts whose push nobody goes on with.
+    ///
+    /// - Parameter replica: one whose parts stay: it goes on.
     static func dropForgotten(
-      before milliseconds: Int64, on connection: PostgresConnection
+      before milliseconds: Int64, but replica: UUID? = nil, on connection: PostgresConnection
     ) throws {
+      let forgotten =
+        replica.map { "(\(Self.forgotten)) AND replica <> '\($0.uuidString.lowercased())'" }
+        ?? Self.forgotten
       let there = try connection.run(
         "SELECT EXISTS(SELECT 1 FROM staging WHERE \(forgotten))", .integer(milliseconds))
       guard there.bool(0, 0) else { return }
@@ -250,11 +255,13 @@
           let (limits, now) = (limits.current, clock.now())
           try PostgresStagedParts.dropForgotten(
             before: now - Int64(limits.stagedSeconds) * 1000, on: connection)
-          if try Int(clamping: PostgresStagedParts.allBytes(on: connection))
-            + header.stagedBytes(part) > limits.stagedBytesMax
-          {
+          let foreign = try PostgresStagedParts.room(
+            beside: part, header, zone: zone.id, on: connection
+          ).foreign
+          if foreign + header.stagedBytes(part) > limits.stagedBytesMax {
             try PostgresStagedParts.dropForgotten(
-              before: now - Int64(limits.stagedIdleSeconds) * 1000, on: connection)
+              before: now - Int64(limits.stagedIdleSeconds) * 1000, but: part.replica,
+              on: connection)
           }
           // Looked at in a state that stays, and written after: the log has it with the last part.
           let wanted = try connection.transaction(.read) {

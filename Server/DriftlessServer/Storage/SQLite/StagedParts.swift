@@ -99,11 +99,19 @@ enum StagedParts {
   }
 
   /// Lets go of parts whose push nobody goes on with.
-  static func dropForgotten(before milliseconds: Int64, on connection: SQLiteConnection) throws {
+  ///
+  /// - Parameter replica: one whose parts stay: it goes on.
+  static func dropForgotten(
+    before milliseconds: Int64, but replica: UUID? = nil, on connection: SQLiteConnection
+  ) throws {
+    let (time, kept) = (
+      SQLiteValue.integer(milliseconds), replica.map { SQLiteValue.blob($0.bytes) }
+    )
+    let forgotten = "touched_ms < ?1 AND replica IS NOT ?2"
     try connection.run(
-      "DELETE FROM staged WHERE replica IN (SELECT replica FROM staging WHERE touched_ms < ?)",
-      .integer(milliseconds))
-    try connection.run("DELETE FROM staging WHERE touched_ms < ?", .integer(milliseconds))
+      "DELETE FROM staged WHERE replica IN (SELECT replica FROM staging WHERE \(forgotten))", time,
+      kept ?? .null)
+    try connection.run("DELETE FROM staging WHERE \(forgotten)", time, kept ?? .null)
   }
 
   /// Bytes that wait; of one replica or of all.
@@ -198,11 +206,13 @@ extension SQLiteZoneStorage {
     do {
       try StagedParts.dropForgotten(
         before: milliseconds - Int64(limits.stagedSeconds) * 1000, on: connection)
-      if try StagedParts.bytes(of: nil, on: connection) + header.stagedBytes(part)
-        > limits.stagedBytesMax
-      {
+      let foreign =
+        try StagedParts.bytes(of: nil, on: connection)
+        - StagedParts.bytes(of: part.replica, on: connection)
+      if foreign + header.stagedBytes(part) > limits.stagedBytesMax {
         try StagedParts.dropForgotten(
-          before: milliseconds - Int64(limits.stagedIdleSeconds) * 1000, on: connection)
+          before: milliseconds - Int64(limits.stagedIdleSeconds) * 1000, but: part.replica,
+          on: connection)
       }
       if try append.isWanted(part, of: zone) {
         try checkCopies(part, header, connection)

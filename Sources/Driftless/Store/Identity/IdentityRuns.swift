@@ -208,6 +208,12 @@ package enum IdentityRuns {
     return runs
   }
 
+  static func keysOfNone(in entity: String) -> StoreError {
+    StoreError(
+      .damaged, "ZDL_IDENTITY has keys of \(entity) that no object has.",
+      suggestion: "Run syncctl store check, and restore the file from a copy.")
+  }
+
   static func add(_ run: IdentityRun, on connection: SQLiteConnection) throws {
     try connection.run(
       "INSERT INTO main.ZDL_IDENTITY VALUES (?, ?, ?, ?, ?)", .integer(Int64(run.root)),

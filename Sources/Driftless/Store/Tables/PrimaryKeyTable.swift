@@ -38,6 +38,13 @@ enum PrimaryKeyTable {
       "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", .integer(key), .integer(entity))
   }
 
+  static func tooManyKeys(of entity: String) -> StoreError {
+    StoreError(
+      .damaged,
+      "Z_PRIMARYKEY says that more keys of \(entity) were given out than a store has.",
+      suggestion: "Run syncctl store check, and restore the file from a copy.")
+  }
+
   // MARK: Entities
 
   /// An entity as the file has it, damaged or not.
