@@ -9,6 +9,12 @@ struct StagedRoom {
   /// Of other replicas.
   let foreign: Int
 
+  /// Whether a part's push would have room only where pushes go that nobody goes on with.
+  func isCrowded(by part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits) -> Bool {
+    let wanted = max(own + part.frame.count, Int(header.pushMebibytes) << 20)
+    return foreign + others + wanted > limits.stagedBytesMax
+  }
+
   /// Whether the replica's other pushes have to go for a part.
   ///
   /// What is left of pushes that were stale only saves sending the same bytes once more. Another copy of the store, whose push they
@@ -41,9 +47,6 @@ struct StagedRoom {
 }
 
 extension ChangeSetHeader {
-  /// What the push that a part is of takes beside the log, as far as the part tells.
-  func stagedBytes(_ part: Push) -> Int { max(part.frame.count, Int(pushMebibytes) << 20) }
-
   /// Refuses a part that is not of the push whose parts are here under its number: another copy of the store sends it.
   ///
   /// - Parameter staged: The header of a part that is here, of the same replica and number.

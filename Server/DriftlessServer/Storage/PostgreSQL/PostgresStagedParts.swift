@@ -255,10 +255,9 @@
           let (limits, now) = (limits.current, clock.now())
           try PostgresStagedParts.dropForgotten(
             before: now - Int64(limits.stagedSeconds) * 1000, on: connection)
-          let foreign = try PostgresStagedParts.room(
-            beside: part, header, zone: zone.id, on: connection
-          ).foreign
-          if foreign + header.stagedBytes(part) > limits.stagedBytesMax {
+          let room = try PostgresStagedParts.room(
+            beside: part, header, zone: zone.id, on: connection)
+          if room.isCrowded(by: part, header, limits) {
             try PostgresStagedParts.dropForgotten(
               before: now - Int64(limits.stagedIdleSeconds) * 1000, but: part.replica,
               on: connection)

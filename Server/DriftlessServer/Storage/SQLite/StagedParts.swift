@@ -114,6 +114,19 @@ enum StagedParts {
     try connection.run("DELETE FROM staging WHERE \(forgotten)", time, kept ?? .null)
   }
 
+  /// What waits already.
+  static func room(
+    beside part: Push, _ header: ChangeSetHeader, on connection: SQLiteConnection
+  ) throws -> StagedRoom {
+    let replica = try bytes(of: part.replica, on: connection)
+    let push = try bytes(of: part.replica, number: part.number, on: connection)
+    // One that comes again takes no more room.
+    let own = try bytes(
+      of: part.replica, number: part.number, but: header.part, on: connection)
+    let all = try bytes(of: nil, on: connection)
+    return StagedRoom(own: own, others: replica - push, foreign: all - replica)
+  }
+
   /// Bytes that wait; of one replica or of all.
   ///
   /// - Parameters:
@@ -146,13 +159,7 @@ extension SQLiteZoneTables {
   func makeRoom(
     for part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits, of zone: ZoneRecord
   ) throws {
-    let replica = try StagedParts.bytes(of: part.replica, on: connection)
-    let push = try StagedParts.bytes(of: part.replica, number: part.number, on: connection)
-    // One that comes again takes no more room.
-    let own = try StagedParts.bytes(
-      of: part.replica, number: part.number, but: header.part, on: connection)
-    let all = try StagedParts.bytes(of: nil, on: connection)
-    let room = StagedRoom(own: own, others: replica - push, foreign: all - replica)
+    let room = try StagedParts.room(beside: part, header, on: connection)
     if try room.takesOthers(for: part, header, limits) {
       try StagedParts.dropOthers(of: part, on: connection)
     }
@@ -206,10 +213,9 @@ extension SQLiteZoneStorage {
     do {
       try StagedParts.dropForgotten(
         before: milliseconds - Int64(limits.stagedSeconds) * 1000, on: connection)
-      let foreign =
-        try StagedParts.bytes(of: nil, on: connection)
-        - StagedParts.bytes(of: part.replica, on: connection)
-      if foreign + header.stagedBytes(part) > limits.stagedBytesMax {
+      if try StagedParts.room(beside: part, header, on: connection)
+        .isCrowded(by: part, header, limits)
+      {
         try StagedParts.dropForgotten(
           before: milliseconds - Int64(limits.stagedIdleSeconds) * 1000, but: part.replica,
           on: connection)
