@@ -197,7 +197,9 @@ extension PageApplier {
     let isAnew = try zone.object(key).mark?.life == .inserted
     let former =
       isAnew ? nil : try BaseValues.keys(of: key, reader.property.name, on: transaction.connection)
-    let base = had ?? former ?? []
+    // What the zone has in the set of an object that is deleted here, and was deleted when that was, is in no base.
+    let lost = isAnew ? [] : try lostElements(of: key, reader.property)
+    let base = had ?? (former ?? []).map(rooted).with(lost)
     if isWhole {
       return try adds + base.map(rooted).filter { try isNamedLater($0, reader) }
     }
@@ -206,10 +208,29 @@ extension PageApplier {
     if change.relationship.isOrdered {
       // It says its whole sequence.
       let all = Set(adds)
-      return kept.filter { !all.contains($0) } + adds
+      let unnamed = kept.filter { !all.contains($0) }
+      let places = lost.filter { unnamed.contains($0.element) }
+      let others = unnamed.filter { element in !places.contains { $0.element == element } }
+      return (others + adds).with(places)
     }
     let known = Set(kept)
     return kept + adds.filter { !known.contains($0) }
+  }
+
+  /// What the zone has in a set of an object that is deleted here although it is in no base of that: it was deleted when the
+  /// object was. It may be back by now, or come back later.
+  private func lostElements(
+    of key: ObjectKey, _ property: SyncSchema.Property
+  ) throws -> [(place: Int, element: ObjectKey)] {
+    guard pending[key]?.whole == .delete, let relationship = property.relationship else {
+      return []
+    }
+    let source = DanglingReferences.Source(key: key, property: property.name)
+    let places = relationship.isOrdered ? try dangling.places(in: source) : []
+    let placed = Set(places.map(\.element))
+    return try places
+      + dangling.targets(of: source).filter { !placed.contains($0) }
+      .map { (place: .max, element: $0) }
   }
 
   /// Elements that rows put in or took out by name, with the time: also where the zone had them, since who removed one and put
@@ -276,5 +297,16 @@ extension PageApplier {
       let change = try elementChange(reader, row: row, of: key, isWhole: isWhole, &frame)
       try apply(change, to: key)
     }
+  }
+}
+
+extension [ObjectKey] {
+  /// With others, each at its place where it has one, and none of them twice.
+  fileprivate func with(_ others: [(place: Int, element: ObjectKey)]) -> [ObjectKey] {
+    var all = self
+    for other in others where !contains(other.element) {
+      all.insert(other.element, at: Swift.min(other.place, all.count))
+    }
+    return all
   }
 }

@@ -111,15 +111,16 @@ struct SentFrame {
           guard let key = keys[object], kept[key]?.contains(property.name) == true else { continue }
           // An insert and a revival say a whole set.
           try rebase(
-            key, reader, row: row, keys: keys,
+            key, reader, row: row, keys: keys, changeSet.index,
             isWhole: reader.saysWhole || group.kind != .update)
         }
       }
     }
   }
 
-  private func rebase(
-    _ key: ObjectKey, _ reader: PropertyReader, row: Int, keys: [ObjectKey?], isWhole: Bool
+  private mutating func rebase(
+    _ key: ObjectKey, _ reader: PropertyReader, row: Int, keys: [ObjectKey?],
+    _ index: ChangeSetIndex, isWhole: Bool
   ) throws {
     let connection = transaction.connection
     let name = reader.property.name
@@ -133,12 +134,16 @@ struct SentFrame {
         key, name, with: target.map { .reference($0) } ?? .null, on: connection)
     }
     let (adds, removes) = reader.elements(row)
-    var told = Set(removes.compactMap { keys[$0] })
+    // What left the set with its own delete, which the zone has now, is in no row here.
+    var told = Set(
+      try removes.compactMap { try keys[$0].map(schema.rooted) ?? root(of: $0, index) })
     let added = adds.compactMap { keys[$0] }
     var base = try BaseValues.keys(of: key, name, on: connection) ?? []
     // An ordered one says its whole sequence.
-    if reader.property.relationship?.isOrdered == true { told.formUnion(added) }
-    base.removeAll { isWhole || told.contains($0) }
+    if reader.property.relationship?.isOrdered == true {
+      told.formUnion(added.map(schema.rooted))
+    }
+    base.removeAll { isWhole || told.contains(schema.rooted($0)) }
     var known = Set(base)
     base += added.filter { known.insert($0).inserted }
     try BaseValues.replace(key, name, with: base, on: connection)
@@ -252,13 +257,17 @@ struct SentFrame {
       guard let key = keys[object] else { continue }
       let source = DanglingReferences.Source(key: key, property: reader.property.name)
       for removed in reader.elements(row).removes where keys[removed] == nil {
-        let known = removed - index.newObjectCount
-        guard index.knownNumbers.indices.contains(known),
-          let root = try directory.key(ofNumber: index.knownNumbers[known])
-        else { continue }
+        guard let root = try root(of: removed, index) else { continue }
         try dangling.remove(source, root: root.entity, target: root.key)
       }
     }
+  }
+
+  /// An object that the zone knew before the change set, alive here or not.
+  private mutating func root(of object: Int, _ index: ChangeSetIndex) throws -> ObjectKey? {
+    let known = object - index.newObjectCount
+    guard index.knownNumbers.indices.contains(known) else { return nil }
+    return try directory.key(ofNumber: index.knownNumbers[known])
   }
 
   /// What updates say of objects that the same change set makes or revives: the places of the properties' names.

@@ -1,0 +1,112 @@
+import Driftless
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import Testing
+
+/// Objects that are deleted here one after the other, and that edits of elsewhere bring back: their sets have all that the
+/// zone has in them.
+struct RevivedSetTests {
+  /// The first host deleted a tag before it heard that an item has it, and then deletes the item as well, which nobody
+  /// hears of yet. The second host has not heard of the tag's delete.
+  private func deletedUnseen(
+    _ model: ManagedObjectModel, _ property: String = "tags", _ entity: String = "Tag"
+  ) async throws -> (Stage, item: UUID, tags: [UUID]) {
+    for entity in model.entities { entity.deletePolicy = .editWins }
+    let stage = try await Stage(.memory, model: model)
+    let item = try stage.insert(0)
+    let tags = try (0..<3).map { _ in try stage.insert(0, entity) }
+    try await stage.settle()
+    if property == "tags" {
+      try stage.relate(1, item, property, to: [tags[0]])
+    } else {
+      try stage.relate(1, item, property, tags[0])
+    }
+    try await stage.sync(1)
+    try stage.delete(0, tags[0])
+    // It hears of the set with the tag that it has deleted.
+    try await stage.sync(0)
+    try stage.delete(0, item)
+    return (stage, item, tags)
+  }
+
+  private func expect(
+    _ stage: Stage, _ item: UUID, _ tags: [UUID], of property: String = "tags",
+    _ location: SourceLocation = #_sourceLocation
+  ) {
+    for host in stage.hosts {
+      let value = Image.identities(in: host.image.value(item, property))
+      #expect(value == tags, "\(host.name)", sourceLocation: location)
+    }
+  }
+
+  @Test("A set that another replica changed has the element that came back before its object")
+  func elementBefore() async throws {
+    let (stage, item, tags) = try await deletedUnseen(Stage.tagged())
+    try stage.relate(1, item, "tags", to: [tags[0], tags[1]])
+    try stage.set(1, tags[0], ["name": .string("edited")])
+    try await stage.sync(1)
+    try await stage.settle()
+    for host in stage.hosts {
+      let value = Set(Image.identities(in: host.image.value(item, "tags")))
+      #expect(value == [tags[0], tags[1]], "\(host.name)")
+    }
+  }
+
+  @Test("So does an ordered set, where it was")
+  func orderedElementBefore() async throws {
+    let (stage, item, tags) = try await deletedUnseen(Stage.model())
+    try stage.relate(1, item, "tags", to: [tags[1], tags[0], tags[2]])
+    try stage.set(1, tags[0], ["name": .string("edited")])
+    try await stage.sync(1)
+    try await stage.settle()
+    expect(stage, item, [tags[1], tags[0], tags[2]])
+  }
+
+  @Test("A set that is back has the element that comes back after its object")
+  func elementAfter() async throws {
+    let (stage, item, tags) = try await deletedUnseen(Stage.tagged())
+    // The tag's edit comes later, by who has not heard of its delete.
+    try stage.set(2, tags[0], ["name": .string("edited")])
+    try stage.relate(1, item, "tags", to: [tags[0], tags[1]])
+    try await stage.sync(1)
+    try await stage.sync(0)
+    try await stage.settle()
+    for host in stage.hosts {
+      let value = Set(Image.identities(in: host.image.value(item, "tags")))
+      #expect(value == [tags[0], tags[1]], "\(host.name)")
+    }
+  }
+
+  @Test("A reference is there again when both its ends are")
+  func reference() async throws {
+    let (stage, item, boxes) = try await deletedUnseen(Stage.model(), "box", "Box")
+    try stage.set(1, boxes[0], ["name": .string("edited")])
+    try stage.set(1, item, ["title": .string("edited")])
+    try await stage.sync(1)
+    try await stage.settle()
+    expect(stage, item, [boxes[0]], of: "box")
+  }
+
+  @Test(
+    "What left a set with a delete that was not heard to be taken does not come back into it alone")
+  func unheardDelete() async throws {
+    let stage = try await Stage(.memory, hosts: 2, model: Stage.tagged())
+    let item = try stage.insert(0)
+    let tag = try stage.insert(0, "Tag")
+    try stage.relate(0, item, "tags", to: [tag])
+    try await stage.settle()
+    try stage.delete(0, tag)
+    stage.hosts[0].network.interlude = { moment in
+      if case .afterServer = moment { throw SimulatedNetwork.Lost(description: "lost") }
+    }
+    await #expect(throws: SimulatedNetwork.Lost.self) { try await stage.push(0) }
+    stage.hosts[0].network.interlude = nil
+    try stage.set(1, tag, ["name": .string("edited")])
+    try stage.set(1, item, ["title": .string("edited")])
+    try stage.delete(0, item)
+    try await stage.sync(1)
+    try await stage.settle()
+    expect(stage, item, [])
+  }
+}
