@@ -137,6 +137,25 @@ import Testing
     #expect(try again.lostCommits() == nil)
   }
 
+  @Test(
+    "An older content that is written into a file whose log is empty waits for nobody, and is told as lost saves"
+  )
+  func olderContent() throws {
+    let store = try begin(1)
+    store.checkpointNow()
+    let older = try Data(contentsOf: url)
+    try store.insert("Item", ["name": .string("lost")])
+    store.checkpointNow()
+    #expect(FileNumber.size(of: file("-wal")) == 0)
+    let handle = try FileHandle(forWritingTo: url)
+    try handle.write(contentsOf: older)
+    try handle.truncate(atOffset: UInt64(older.count))
+    try handle.close()
+    let again = try PersistentStore.open(url: url)
+    #expect(try again.lostCommits()?.count == 1)
+    #expect(try count(again) == 1)
+  }
+
   @Test("A removed log of a copied file is saved, whatever the file itself noted of where it was")
   func removedOfCopy() throws {
     try begin(1).close()

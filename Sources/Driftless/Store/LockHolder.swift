@@ -82,6 +82,16 @@ struct LockHolder {
     process == getpid() ? "This process itself" : "Process \(process) (\(name ?? "unknown"))"
   }
 
+  /// Whether the process has a file open whose name was removed, as far as this process may look.
+  func hasOpen(removed path: String) -> Bool {
+    let folder = "/proc/\(process)/fd"
+    let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return files.contains { file in
+      let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(file)")
+      return target == path + " (deleted)"
+    }
+  }
+
   /// The log's name was removed while the process had the store open.
   func failure(ofRemovedLog path: String) -> StoreError {
     StoreError(

@@ -13,6 +13,7 @@ enum RemovedLog {
     let end = ContinuousClock.now + .milliseconds(StoreTuning.removedLogWaitMilliseconds)
     while let holder = holder(of: url) {
       guard ContinuousClock.now < end else { throw holder.failure(ofRemovedLog: url.path) }
+      // The end of what another process does is told by nobody.
       usleep(10_000)
     }
   }
@@ -28,8 +29,12 @@ enum RemovedLog {
       let file = try? SQLiteConnection(path: url.path, mode: .immutable)
     else { return nil }
     defer { file.close() }
-    guard (try? mark.isAhead(of: file)) == true else { return nil }
-    return LockHolder.ofOpenDatabase(url.path)
+    guard (try? mark.isAhead(of: file)) == true,
+      let holder = LockHolder.ofOpenDatabase(url.path)
+    else { return nil }
+    // Where a log lies there, and nobody has a removed one, another content was written into the file: that is told by who opens it.
+    let path = WriteAheadLog.path(of: url)
+    return access(path, F_OK) != 0 || holder.hasOpen(removed: path) ? holder : nil
   }
 }
 
