@@ -28,6 +28,8 @@ struct HotJournalTests {
   func migrates() throws {
     let directory = try TemporaryDirectory()
     let url = try killed(in: directory)
+    // Who migrates looks first at what the file says of itself.
+    #expect(try !PersistentStore.metadata(at: url).identifier.isEmpty)
     let newer = try Shop.model()
     let more = EntityDescription("More")
     more.properties = [AttributeDescription("name", .string)]
