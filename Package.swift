@@ -171,7 +171,7 @@ targets += [
     name: "SimulationTests",
     dependencies: [
       "TestSupport", "DriftlessSync", "DriftlessTesting", "DriftlessProtocol", "Driftless",
-      "DriftlessSQLite", "DriftlessServer", log,
+      "DriftlessSQLite", "CSQLite", "DriftlessServer", log,
     ],
     path: "Tests/Simulation", swiftSettings: settings),
   test("DriftlessHTTPTests", ["DriftlessHTTP", "DriftlessProtocol"]),

@@ -98,6 +98,43 @@ extension Scenario {
       $0.hasJoins = true
       $0.hasServerRestores = true
     },
+    make("ends between commits, joining and restored") {
+      $0.server = .sqlite
+      $0.crashesBetweenCommits = true
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.hasServerRestores = true
+    },
+    make("ordered many-to-many of purged logs") {
+      $0.server = .sqlite
+      $0.hasOrderedManyToMany = true
+      $0.hasMoves = true
+      $0.hasJoins = true
+      $0.hasPurges = true
+      $0.objectsMax = 16
+    },
+    make("shapes with rules and keys") {
+      $0.server = .sqlite
+      $0.hasShapes = true
+      $0.hasDeleteRules = true
+      $0.hasUniqueKeys = true
+      $0.hasJoins = true
+      $0.objectsMax = 16
+    },
+    make("shapes of clones and restored stores") {
+      $0.hasShapes = true
+      $0.hasClones = true
+      $0.hasStoreRestores = true
+      $0.objectsMax = 16
+    },
+    make("shapes and restored servers") {
+      $0.server = .sqlite
+      $0.hasShapes = true
+      $0.hasServerRestores = true
+      $0.hasPurges = true
+      $0.hasJoins = true
+      $0.objectsMax = 16
+    },
     make("mass deletes and restored servers") {
       $0.server = .sqlite
       $0.hasMassDeletes = true

@@ -77,7 +77,7 @@ extension Simulation {
     let mayBeUnfit =
       hasRogue || scenario.hasPurges || scenario.hasRenames || scenario.hasOrderedManyToMany
       || scenario.hasUniqueKeys
-      || scenario.hasOneToOne || scenario.hasMigrations
+      || scenario.hasOneToOne || scenario.hasMigrations || scenario.hasShapes
     if isKept != 0, !mayBeUnfit { fail("snapshot", "the log was read all the same: \(report)") }
     try checkStore(joining)
     await joining.close()

@@ -28,6 +28,7 @@ struct GeneratedModel {
     if scenario.hasOneToOne { entities.append(badge(item, &generator)) }
     if scenario.hasTrees { entities.append(node(&generator)) }
     if scenario.hasRequired { entities += required(item, &generator) }
+    if scenario.hasShapes { entities += shapes(item, &generator) }
     if scenario.hasPairs {
       item.properties += [RelationshipDescription("mate", to: "Item", inverse: "mate")]
     }

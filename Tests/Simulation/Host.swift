@@ -27,6 +27,8 @@ final class Host: @unchecked Sendable {
   var isFull = false
   let disk = Disk()
   final class Disk: Sendable { let room = Mutex<DiskRoom?>(nil) }
+  /// What ends its process between two commits.
+  var commits: CommitCount?
   /// Whether its engine is at work.
   var isAtWork = false
   private let world: ManualClock
@@ -123,8 +125,9 @@ final class Host: @unchecked Sendable {
     """
 
   /// Small pages and pushes, so that their edges are met.
-  static func options(_ scenario: Scenario = Scenario()) -> SyncOptions {
+  static func options(_ scenario: Scenario = Scenario(), number: Int = 0) -> SyncOptions {
     var options = SyncOptions()
+    if scenario.asksWhenDiverged, number % 2 == 1 { options.onDiverged = .ask }
     if scenario.keepsFewEntries { options.keptFrameBytesMax = 2500 }
     options.keys = try? KeyRing(text: keys)
     if scenario.hasLargeValues { options.largeValueBytesMin = LargeValue.bytesMin }

@@ -21,6 +21,10 @@ extension Simulation {
       host.network.faults = .none
       host.network.flippedBits = 0
       host.network.refused = nil
+      host.network.isRevoked = false
+      if scenario.asksWhenDiverged, try host.isEnrolled {
+        try SyncEngine.allowReconciliation(of: host.store)
+      }
       if scenario.hasDamagedEntries {
         host.network.damaged = nil
         try SyncEngine.retryParked(of: host.store)

@@ -52,8 +52,16 @@ extension Simulation {
     network.flippedBits = scenario.flippedBits
     network.refused = scenario.hasRefusals ? "v3" : nil
     crashImage = nil
+    if step.kind == .crash, scenario.crashesBetweenCommits {
+      try host.endAfterCommits(Int(step.dice / 7 % 12)) { [unowned self] image in
+        crashImage = crashImage ?? image
+      }
+    }
+    defer { host.endsAfterNone() }
     let moments = Moments(step, interludes: scenario.interludes)
     network.interlude = { [unowned self] _ in
+      // It has ended already, between two commits.
+      if crashImage != nil { throw Crashed() }
       if scenario.isReplacedBetween, moments.replaces(network.questions) {
         tell("meanwhile:")
         hasPlainTimes = false
@@ -90,7 +98,10 @@ extension Simulation {
     } catch {
       judge(error, of: host)
     }
-    if let image = crashImage { try await host.reopen(models[host.version], contents: image) }
+    if let image = crashImage {
+      tell("\(host.name) begins again from where it was")
+      try await host.reopen(models[host.version], contents: image)
+    }
     host.isAtWork = false
     await host.follow()
     try host.look()
@@ -169,6 +180,10 @@ extension Simulation {
       tell("\(host.name) sent other bytes than arrived")
     case let error as SyncError where error.code == .stillStale:
       tell("\(host.name) gives up for now")
+    case let error as ProtocolError where error.code == .unauthorized && host.network.isRevoked:
+      tell("\(host.name) is told that its token is not known")
+    case let error as SyncError where error.code == .diverged && scenario.asksWhenDiverged:
+      tell("\(host.name) asks whether it may come back to another log")
     default: fail("sync goes on", "\(host.name): \(brief(error))")
     }
   }

@@ -25,6 +25,28 @@ struct Rogue {
     return (bytes, told.joined(separator: ", "))
   }
 
+  /// A frame as a later version of the program makes it.
+  mutating func newer(_ frame: Data) -> (frame: Data, told: String) {
+    var frame = Data(frame)
+    let told: String
+    switch generator.next() % 4 {
+    case 0:
+      frame[13] |= 1 << UInt8(generator.next() % 8)
+      told = "with a flag that may be skipped"
+    case 1:
+      frame[10] |= 1 << UInt8(generator.next() % 8)
+      told = "with a flag that must be known"
+    case 2:
+      frame[128] &+= 1
+      told = "of a higher format level"
+    default:
+      for place in 140..<156 { frame[place] = UInt8(truncatingIfNeeded: generator.next()) }
+      told = "with bytes where this version has none"
+    }
+    frame.replaceSubrange(176..<192, with: ChangeSetHeader.digest(of: frame))
+    return (frame, told)
+  }
+
   /// What it inserts was not there.
   private mutating func renewIdentities(_ changes: inout ChangeSet) {
     for index in changes.index.newObjects.indices {
@@ -116,7 +138,11 @@ extension Simulation {
     let cursor = Cursor(generation: info.generation, sequence: info.head, chain: info.chain)
     rogueNumber += 1
     var rogue = Rogue(dice: step.dice, pushNumber: rogueNumber)
-    guard let (bytes, told) = rogue.frame(from: frame, cursor: cursor) else { return }
+    guard var (bytes, told) = rogue.frame(from: frame, cursor: cursor) else { return }
+    if scenario.hasNewerPrograms {
+      let newer = rogue.newer(bytes)
+      (bytes, told) = (newer.frame, "\(told), \(newer.told)")
+    }
     do {
       _ = try await server.push(bytes)
       tell("a rogue pushes \(told)")

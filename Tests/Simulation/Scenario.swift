@@ -29,6 +29,10 @@ struct Scenario: Hashable, Sendable {
   var hasMigrations = false
   /// Partners, parents and keys that objects must have; keys of which objects of several entities claim.
   var hasRequired = false
+  /// Abstract entities, relationships without inverse, and delete rules that do nothing.
+  var hasShapes = false
+  /// Of those, bounds of how many.
+  var hasCounts = false
   /// A one-to-one relationship that is its own inverse.
   var hasPairs = false
   /// A many-to-many relationship that is its own inverse.
@@ -73,6 +77,10 @@ struct Scenario: Hashable, Sendable {
 
   // The hosts.
   var hasTwoCallers = false
+  /// Up to five callers of one engine and one store, who want different things.
+  var hasManyCallers = false
+  /// Processes end between any two commits of a sync.
+  var crashesBetweenCommits = false
   var hasCrashes = true
   var hasStoreRestores = false
   var hasMainRestores = false
@@ -103,6 +111,12 @@ struct Scenario: Hashable, Sendable {
   /// Steps of the server's clock up to so many milliseconds.
   var serverClockSteps: Int64 = 0
   var hasRogue = false
+  /// Programs of a later version push what this one does not know.
+  var hasNewerPrograms = false
+  /// The operator takes hosts their tokens for a while.
+  var hasRevocations = false
+  /// Some hosts ask a person before they come back to another log.
+  var asksWhenDiverged = false
   var hasDecisions = true
   /// People delete most of what there is, and are asked whether they mean it.
   var hasMassDeletes = false
@@ -169,6 +183,11 @@ struct Scenario: Hashable, Sendable {
     add(.undo, 2, when: hasDecisions)
     add(.retry, 2, when: hasRefusals)
     add(.twoCallers, 6, when: hasTwoCallers)
+    add(.callers, 8, when: hasManyCallers)
+    add(.crash, 10, when: crashesBetweenCommits)
+    add(.revoke, 4, when: hasRevocations)
+    add(.admit, 3, when: hasRevocations)
+    add(.comeBack, 4, when: asksWhenDiverged)
     add(.backup, 3, when: hasStoreRestores || hasMainRestores)
     add(.restoreMain, 3, when: hasMainRestores)
     add(.restore, 3, when: hasStoreRestores)
@@ -187,7 +206,7 @@ struct Scenario: Hashable, Sendable {
     add(.visit, 3, when: hasVisits)
     add(.unenroll, 3, when: hasLeaves)
     add(.anew, 2, when: hasLeaves)
-    add(.rogue, 4, when: hasRogue)
+    add(.rogue, 4, when: hasRogue || hasNewerPrograms)
     add(.upgrade, 2, when: hasModelVersions)
     add(.upgrade, 1, when: hasNarrowModels)
     add(.upgrade, 5, when: hasMigrations)

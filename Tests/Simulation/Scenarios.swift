@@ -333,6 +333,31 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasFullDisks = true
       $0.hasLargeValues = true
     },
+    make("many callers") {
+      $0.server = .sqlite
+      $0.hasManyCallers = true
+      $0.hasUniqueKeys = true
+    },
+    make("ends between commits") {
+      $0.crashesBetweenCommits = true
+      $0.hasUniqueKeys = true
+      $0.hasOneToOne = true
+    },
+    make("newer programs") { $0.hasNewerPrograms = true },
+    make("operators") {
+      $0.server = .sqlite
+      $0.hasRevocations = true
+      $0.asksWhenDiverged = true
+      $0.hasServerRestores = true
+      $0.hasZoneRenewals = true
+    },
+    make("shapes") { $0.hasShapes = true },
+    make("counts") {
+      $0.hasShapes = true
+      $0.hasCounts = true
+      $0.hasDeleteRules = true
+      $0.objectsMax = 12
+    },
     make("everything") {
       $0.server = .sqlite
       $0.journalsCuts = true

@@ -29,6 +29,8 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
   var interlude: (@Sendable (Moment) async throws -> Void)?
   /// Refuses requests that go to a zone by a name that it has no more.
   var admit: (@Sendable () throws -> Void)?
+  /// Whether the server refuses the host's token.
+  var isRevoked = false
   /// How many callers the answers of this step are held for.
   var held: HeldReplies?
   private var generator = SeededGenerator(seed: 0)
@@ -173,6 +175,9 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
     if generator.chance(faults.lostRequests) { throw Lost(description: "The request was lost") }
     let isLost = generator.chance(faults.lostReplies)
     try admit?()
+    if isRevoked {
+      throw ProtocolError(.unauthorized, "The token is not known", suggestion: "Get another.")
+    }
     let answer = try await request(server)
     try await interlude?(.afterServer)
     await held?.hold()

@@ -152,7 +152,7 @@ final class Simulation: @unchecked Sendable {
       file: folder.file("\(name ?? "r\(number)").sqlite"),
       model: models[version], version: version, server: way ?? server, world: clock,
       skew: Int64(number) * 137, drift: Int64(number % 3 - 1) * scenario.clockDrift,
-      options: Host.options(scenario))
+      options: Host.options(scenario, number: number))
     if scenario.clockDrift > 0 { hasPlainTimes = false }
     if scenario.hasDamagedEntries, way == nil { host.network.damaged = UInt8(number % 3) }
     try await host.enroll(server)
@@ -172,7 +172,7 @@ final class Simulation: @unchecked Sendable {
     let clone = try Host(
       number: number, name: "r\(number)", file: file, model: models[host.version],
       version: host.version, server: server, world: clock,
-      skew: host.skew.withLock { $0 } + 31, options: Host.options(scenario))
+      skew: host.skew.withLock { $0 } + 31, options: Host.options(scenario, number: number))
     clone.accepted = host.accepted
     hosts.append(clone)
     ledger.orders.clone(host.number, as: number)
@@ -200,6 +200,9 @@ final class Simulation: @unchecked Sendable {
     case .clearServer: makeRoomAtServer()
     case .sync, .push, .pull, .crash: try await sync(host, step)
     case .twoCallers: try await twoCallers(host, step)
+    case .callers: try await callers(host, step)
+    case .revoke, .admit: admit(host, step.kind == .admit)
+    case .comeBack: try comeBack(host)
     case .restart:
       tell("\(host.name) restarts")
       try await host.reopen(models[host.version])

@@ -27,6 +27,8 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case sync, push, pull
     /// Two callers of one engine, whose replies come late.
     case twoCallers
+    /// Several callers of one engine and one store, who want different things at once.
+    case callers
     // What happens to a replica.
     case restart
     /// The process ends in the middle of a request.
@@ -58,6 +60,10 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case lose
     /// The server adds up the zone's log.
     case fold
+    /// The host's token is refused, or taken again.
+    case revoke, admit
+    /// A person lets a host come back to another log, which asked.
+    case comeBack
     /// The server's disk has no room for more, or has some again.
     case fillServer, clearServer
     /// The operator shortens the zone's log.

@@ -34,8 +34,8 @@ struct Traits {
   private(set) var ordered: [String: [String: String?]] = [:]
 
   init(_ model: ManagedObjectModel) {
-    for entity in model.entities where !entity.isAbstract {
-      entities.append(entity.name)
+    for entity in model.entities {
+      if !entity.isAbstract { entities.append(entity.name) }
       var kinds: [String: Kind] = [:]
       for (name, property) in entity.propertiesByName {
         if let relationship = property as? RelationshipDescription {

@@ -140,6 +140,20 @@ extension WriteTransaction {
     }
   }
 
+  /// Takes from an object that is about to be deleted what it holds without inverse: a replica keeps pairs of what was deleted
+  /// before, which nobody sees in the object.
+  func removeHeldPairs(of key: ObjectKey) throws {
+    for slot in schema.entity(numbered: key.entity)?.layout.slots ?? [] {
+      guard case .toMany(let relationship) = slot.kind, relationship.inverseRelationship == nil,
+        let join = schema.joinTable(for: relationship), join.held == nil
+      else { continue }
+      let statement = try connection.prepare(
+        "DELETE FROM \"\(join.name)\" WHERE \"\(join.sourceColumn)\" = ?")
+      statement.bind(key.key, at: 1)
+      try statement.run()
+    }
+  }
+
   /// Records, once, that an object lost members that it did not let go of itself.
   private func noteLoss(of holder: ObjectKey, _ relationship: RelationshipDescription) throws {
     guard

@@ -206,6 +206,7 @@ package final class WriteTransaction: ReadTransaction {
     try noteFormerEntity(of: key)
     try whole {
       if keepsForSync, let row { try bury(key, row.values) }
+      try removeHeldPairs(of: key)
       let statement = try connection.prepare(program.deleteSQL)
       statement.bind(key.key, at: 1)
       try statement.run()

@@ -136,7 +136,8 @@ public enum ReplicaExport {
       ? ParkedValues(transaction.connection) : nil
     for (identity, key) in objects {
       let found = try leavesOutLost ? transaction.knownRow(key) : transaction.row(key)
-      guard let row = found else { continue }
+      guard var row = found else { continue }
+      try leaveOutGone(of: entity, &row.values, transaction)
       let setAside = try parked?.properties(of: key) ?? []
       try append(
         entity, identity, key, row.values, as: operation, leavingOut: setAside, transaction,
@@ -147,6 +148,19 @@ public enum ReplicaExport {
       }
     }
     if !json.bytes.isEmpty { try body(Data(json.bytes)) }
+  }
+
+  /// A delete leaves a reference as it was where the relationship has no inverse, or one that does nothing then. To what is
+  /// gone it is none: other replicas show none either, and no store could take it in.
+  private static func leaveOutGone(
+    of entity: SyncSchema.Entity, _ values: inout [PropertyValue], _ transaction: ReadTransaction
+  ) throws {
+    for slot in entity.mayDangle {
+      guard case .reference(let target) = values[slot],
+        try transaction.concreteKey(root: target) == nil
+      else { continue }
+      values[slot] = .null
+    }
   }
 
   private static func append(

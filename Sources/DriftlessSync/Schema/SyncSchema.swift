@@ -99,6 +99,8 @@ package struct SyncSchema: Sendable {
     let otherEnds: [String: OtherEnd]
     /// What the model may refuse a value of, by name.
     let restricted: [PropertySlot]
+    /// Slots of to-one relationships that a delete of what they refer to leaves as they are.
+    let mayDangle: [Int]
     /// To-many relationships whose order crosses as places.
     package let ordered: [RelationshipDescription]
     private let indexes: [String: Int]
@@ -126,6 +128,11 @@ package struct SyncSchema: Sendable {
         if case .toOne(let relationship) = property.kind { return relationship.isTree }
         return false
       }
+      mayDangle = properties.filter { property in
+        guard case .toOne(let relationship) = property.kind else { return false }
+        return relationship.inverseRelationship.map { $0.deleteRule == .noAction } ?? true
+      }
+      .map(\.slot)
       ordered = description.layout.slots.compactMap { slot in
         guard case .toMany(let relationship) = slot.kind, relationship.isOrdered,
           !relationship.usesJoinTable

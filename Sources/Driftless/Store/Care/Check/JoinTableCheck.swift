@@ -45,7 +45,7 @@ struct JoinTableCheck: TableCheck {
     let table = inspection.schema.tableName(of: entity)
     guard inspection.has(table) else { return }
     // A replica keeps those of a deleted object that does not know who held it, for when that comes back.
-    let last = inspection.lastKey(inspection.schema.entityNumber(of: entity))
+    let last = inspection.lastKey(inspection.schema.entityNumber(of: entity.rootEntity))
     let wasThere = keepsGone ? "AND j.\"\(column)\" > \(last)" : ""
     try inspection.report(
       rowsOf: """

@@ -38,9 +38,13 @@ struct ReferenceCheck: TableCheck {
         rowsOf: "SELECT 'Z_PK ' || s.Z_PK \(query)", in: table.name, "\(name) \(breach)",
         .disagreement, suggestion: Self.suggestion)
     }
+    // A delete leaves a reference as it was where there is no inverse, or one that does nothing then.
+    let mayDangle = relationship.inverseRelationship.map { $0.deleteRule == .noAction } ?? true
+    let last = inspection.lastKey(schema.entityNumber(of: destination.rootEntity))
+    let wasThere = mayDangle ? "AND s.\"\(column)\" > \(last)" : ""
     try report(
       """
-      FROM "\(table.name)" s WHERE s."\(column)" IS NOT NULL AND NOT EXISTS
+      FROM "\(table.name)" s WHERE s."\(column)" IS NOT NULL \(wasThere) AND NOT EXISTS
       (SELECT 1 FROM "\(other)" d WHERE d.Z_PK = s."\(column)")
       """, "refers to an object that is not there")
     let numbers = schema.numbers(of: destination, includingSubentities: true)
