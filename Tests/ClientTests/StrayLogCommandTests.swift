@@ -54,4 +54,36 @@ import Testing
     #expect(await SyncControl.run(["doctor", "--store", url.path, "--forget-lost"]) == 0)
     #expect(await SyncControl.run(["store", "set-aside", url.path + "x"]) == bad)
   }
+
+  @Test("F61 init makes no store in the place of one whose log is there, and set-aside leads out")
+  func logAlone() async throws {
+    let shop = try Shop()
+    let model = shop.directory.file("New.xcdatamodel")
+    try FileManager.default.createDirectory(at: model, withIntermediateDirectories: true)
+    try """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+      <entity name="Item"><attribute name="name" attributeType="String"/></entity>
+    </model>
+    """.write(to: model.appending(path: "contents"), atomically: true, encoding: .utf8)
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: shop.store))
+    try context.insert(entityNamed: "Item").setValue("saved", forKey: "name")
+    try context.save()
+    let log = URL(fileURLWithPath: shop.url.path + "-wal")
+    let left = try Data(contentsOf: log)
+    shop.store.close()
+    try FileManager.default.removeItem(at: shop.url)
+    try left.write(to: log)
+    let bad = ExitStatus.badData.rawValue
+    let makes = ["init", "--store", shop.url.path, "--model", model.path]
+    for arguments in [
+      makes, ["status", "--store", shop.url.path], ["store", "check", shop.url.path],
+    ] {
+      #expect(await SyncControl.run(arguments) == bad, "\(arguments)")
+    }
+    #expect(try Data(contentsOf: log) == left)
+    #expect(await SyncControl.run(["store", "set-aside", shop.url.path]) == 0)
+    #expect(await SyncControl.run(makes) == 0)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: log.path + ".away1")) == left)
+  }
 }

@@ -106,6 +106,36 @@ struct StrayLogTests {
     #expect(try last.lostCommits() == nil)
   }
 
+  @Test(
+    "F61 A log whose file is not there, or is empty, is left alone, and is whole when the file is back",
+    arguments: [true, false])
+  func logWithoutFile(isEmpty: Bool) throws {
+    let (_, left) = try wentOn()
+    try put(left)
+    let kept = directory.file("kept")
+    try FileManager.default.moveItem(at: url, to: kept)
+    if isEmpty { try Data().write(to: url) }
+    #expect(code { try PersistentStore.open(url: url, model: Shop.model()).close() } == .strayLog)
+    #expect(code { try open().close() } == .strayLog)
+    #expect(try files("-wal")["-wal"] == left["-wal"])
+    try? FileManager.default.removeItem(at: url)
+    try FileManager.default.moveItem(at: kept, to: url)
+    let store = try open()
+    #expect(try store.read { try $0.scalar("SELECT count(*) FROM ZITEM") } == .integer(85))
+    #expect(try store.lostCommits() == nil)
+  }
+
+  @Test("A log whose file is not there makes way for a new store when a person says so")
+  func logMakesWay() throws {
+    let (_, left) = try wentOn()
+    try put(left)
+    try FileManager.default.removeItem(at: url)
+    let moved = try PersistentStore.setAsideStrayLogs(at: url)
+    #expect(try moved.map { try Data(contentsOf: $0) } == [left["-wal"]])
+    let store = try PersistentStore.open(url: url, model: Shop.model())
+    #expect(try store.read { try $0.scalar("SELECT count(*) FROM ZITEM") } == .integer(0))
+  }
+
   @Test("What a process that was ended left belongs together, however far its log was copied")
   func leftByAProcess() throws {
     let (_, left) = try wentOn()

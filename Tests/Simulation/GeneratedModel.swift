@@ -209,11 +209,18 @@ struct GeneratedModel {
     let isOrdered = scenario.hasOrderedManyToMany && generator.chance(60)
     item.properties += [
       RelationshipDescription(
-        "tags", to: "Tag", inverse: "items", toMany: true, isOrdered: isOrdered)
+        "tags", to: "Tag", inverse: "items", toMany: true, isOrdered: isOrdered,
+        deleteRule: idle(&generator))
     ]
     tag.properties += [
-      RelationshipDescription("items", to: "Item", inverse: "tags", toMany: true)
+      RelationshipDescription(
+        "items", to: "Item", inverse: "tags", toMany: true, deleteRule: idle(&generator))
     ]
+  }
+
+  /// A delete rule that takes nothing along, of those that the scenario has.
+  private func idle(_ generator: inout SeededGenerator) -> DeleteRule {
+    scenario.hasShapes && generator.chance(50) ? .noAction : .nullify
   }
 
   private func badge(
@@ -223,11 +230,12 @@ struct GeneratedModel {
     item.properties += [
       RelationshipDescription(
         "badge", to: "Badge", inverse: "owner",
-        deleteRule: scenario.hasDeleteRules && generator.chance(40) ? .cascade : .nullify)
+        deleteRule: scenario.hasDeleteRules && generator.chance(40) ? .cascade : idle(&generator))
     ]
     badge.properties = [
       AttributeDescription("name", .string),
-      RelationshipDescription("owner", to: "Item", inverse: "badge"),
+      RelationshipDescription(
+        "owner", to: "Item", inverse: "badge", deleteRule: idle(&generator)),
     ]
     return badge
   }

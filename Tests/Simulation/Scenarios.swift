@@ -351,7 +351,10 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasServerRestores = true
       $0.hasZoneRenewals = true
     },
-    make("shapes") { $0.hasShapes = true },
+    make("shapes") {
+      $0.hasShapes = true
+      $0.hasOneToOne = true
+    },
     make("counts") {
       $0.hasShapes = true
       $0.hasCounts = true

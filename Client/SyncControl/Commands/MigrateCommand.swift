@@ -53,6 +53,8 @@ struct MigrateCommand: ControlCommand {
     var store: String
     var isChanged: Bool
     var checksum: String
+    /// What is merged otherwise from now on.
+    var rules: [String]
   }
 
   private var url: URL { URL(fileURLWithPath: file).standardizedFileURL.resolvingSymlinksInPath() }
@@ -75,6 +77,7 @@ struct MigrateCommand: ControlCommand {
     try destination.freeze()
     output.note(wordsOf: destination, model)
     let there = try WritingVersion.find(among: versions.filter(\.isCurrent), for: url)
+    let rules = try GivenModelArguments.ruleChanges(to: there?.model ?? destination, in: url)
     if let there {
       // Renaming identifiers are no part of a version.
       try checkNames(there.model)
@@ -88,9 +91,17 @@ struct MigrateCommand: ControlCommand {
     if there != nil, toMany != nil, try changeLayout(reporting: false) { return }
     let name = location.lastPathComponent
     try output.put(
-      Report(store: url.path, isChanged: there == nil, checksum: destination.versionChecksum),
-      line: there == nil
-        ? "migrated \(file) to \(name)" : "\(file) has this version of \(name) already")
+      Report(
+        store: url.path, isChanged: there == nil || !rules.isEmpty,
+        checksum: destination.versionChecksum, rules: rules),
+      lines: [
+        there == nil
+          ? "migrated \(file) to \(name)" : "\(file) has this version of \(name) already"
+      ]
+        + (rules.isEmpty
+          ? []
+          : ["It merges otherwise from now on; give all programs of its zone this model:"]
+            + rules.map { "  \($0)" }))
   }
 
   /// Gives a file that carries no model the one that it was written with. Returns the configuration that it has.
@@ -290,7 +301,7 @@ struct MigrateCommand: ControlCommand {
     }
     guard isOther || reporting else { return false }
     try output.put(
-      Report(store: url.path, isChanged: isOther, checksum: model.versionChecksum),
+      Report(store: url.path, isChanged: isOther, checksum: model.versionChecksum, rules: []),
       line: isOther
         ? "\(file) keeps to-many relationships without inverse in \(toMany.rawValue) now"
         : "\(file) has no to-many relationships without inverse but in \(toMany.rawValue)")

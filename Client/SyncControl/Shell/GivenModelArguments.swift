@@ -1,5 +1,6 @@
 import ArgumentParser
 import Driftless
+import DriftlessSync
 import Foundation
 import SyncDaemon
 
@@ -37,6 +38,7 @@ struct GivenModelArguments: ParsableArguments {
         output.note("model version \(found.version.name) of \(location.lastPathComponent)")
       }
       output.note(wordsOf: found.model, model)
+      try requireSameRules(found.model, url)
       return try open(found.model, found.configuration)
     }
     do {
@@ -51,5 +53,24 @@ struct GivenModelArguments: ParsableArguments {
         error.code, "\(error.message) None of the versions \(names) fits.\(told)\(unreadable)",
         suggestion: error.suggestion)
     }
+  }
+
+  /// A store that carries its model keeps the rules by which it merges: only `migrate` gives it others.
+  private func requireSameRules(_ given: ManagedObjectModel, _ url: URL) throws {
+    guard let changes = try Self.ruleChanges(to: given, in: url).first else { return }
+    throw Failure(
+      .badData, code: "other-rules",
+      "\(url.path) carries its model, and \(model ?? "the one that is given") merges otherwise: \(changes). Nothing was changed.",
+      suggestion:
+        "leave --model out; to have the store merge by the other rules: syncctl migrate \(url.path.shellWord) --model \((model ?? "MODEL").shellWord)"
+    )
+  }
+
+  /// What a store would merge otherwise with another model of its version; none where it carries no model.
+  static func ruleChanges(to given: ManagedObjectModel, in url: URL) throws -> [String] {
+    guard let store = try? StoreAccess.inspect(url) else { return [] }
+    defer { store.close() }
+    try given.freeze()
+    return MergeRules(given).changes(since: MergeRules(store.model))
   }
 }

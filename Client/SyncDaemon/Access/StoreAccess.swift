@@ -83,6 +83,7 @@ package enum StoreAccess {
 
   /// - Throws: `Failure` when there is no file, or none that can be seen.
   package static func requireFile(at url: URL) throws {
+    if let error = PersistentStore.loneLog(at: url) { throw error }
     var status = stat()
     guard stat(url.path, &status) != 0 else { return }
     let reason = errno

@@ -46,6 +46,7 @@ extension SyncEngine {
   ///
   /// - Parameter reads: false where nothing is read.
   func noteMeaning(reads: Bool) throws {
+    try noteRules()
     let meaning = ModelMeaning(schema)
     guard let note = try store.read({ try meaning.noting($0, reads: reads) }) else { return }
     try bookkeep { try note($0) }

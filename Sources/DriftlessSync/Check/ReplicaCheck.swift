@@ -105,6 +105,7 @@ extension EngineTables {
       true
     case (RefusedValues.leftSetting, .text(let text)): RefusedValues.decode(text) != nil
     case (ModelMeaning.setting, .text(let text)): ModelMeaning.decode(text) != nil
+    case (MergeRules.setting, .text(let text)): MergeRules.decode(text) != nil
     case (ModelMeaning.betweenSetting, .text(let text)): ModelMeaning.decodeAll(text) != nil
     case (ModelMeaning.Notes.nullsSetting, .text(let text)),
       (ModelMeaning.Notes.unmadeSetting, .text(let text)),

@@ -10,7 +10,8 @@ struct StoreSetAsideCommand: ControlCommand {
       For a file that was put back alone, with the log of a later or an earlier content beside it. The \
       log gets another name, and the store is what the file says alone: `status` tells how much \
       of what was acknowledged it has not, and the next sync fetches what the zone has. A log \
-      that is the file's own stays where it is.
+      that is the file's own stays where it is. A log whose file is not there, or is empty, is moved as well: `init` \
+      can make a new store then, and the log waits for its file under the other name.
 
       Example: syncctl store set-aside shop.sqlite
       """)
@@ -21,12 +22,16 @@ struct StoreSetAsideCommand: ControlCommand {
 
   func perform() throws {
     let url = URL(fileURLWithPath: file).standardizedFileURL.resolvingSymlinksInPath()
-    try StoreAccess.requireFile(at: url)
+    if PersistentStore.loneLog(at: url) == nil { try StoreAccess.requireFile(at: url) }
     let moved = try PersistentStore.setAsideStrayLogs(at: url).map(\.path)
     try output.put(
       ["moved": moved],
       lines: moved.isEmpty
         ? ["nothing was moved: what lies beside \(file) is its own"]
-        : moved.map { "moved: \($0)" } + ["Try: syncctl doctor --store \(file.shellWord)"])
+        : moved.map { "moved: \($0)" } + [
+          FileManager.default.fileExists(atPath: url.path)
+            ? "Try: syncctl doctor --store \(file.shellWord)"
+            : "Try: syncctl init --store \(file.shellWord) --model MODEL.xcdatamodeld"
+        ])
   }
 }

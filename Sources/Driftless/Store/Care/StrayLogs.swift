@@ -13,12 +13,14 @@ enum StrayLogs {
   ///   and its name is gone.
   static func check(_ url: URL) throws {
     try RemovedLog.awaitCompletion(of: url)
+    if isWithoutFile(url) { throw failureOfLoneLog(of: url) }
     if try hasStrayLog(url) { throw failure(of: WriteAheadLog.path(of: url), beside: url) }
   }
 
   /// A log that is not the file's, while nobody else has it open. While a journal lies there, SQLite reads nothing: that comes
   /// first.
   static func next(_ url: URL) throws -> String? {
+    if isWithoutFile(url) { return WriteAheadLog.path(of: url) }
     if try journalFailure(url) != nil { return url.path + "-journal" }
     guard WriteAheadLog.hasPages(url), try isStray(url) else { return nil }
     return WriteAheadLog.path(of: url)
@@ -38,6 +40,25 @@ enum StrayLogs {
   }
 
   // MARK: The write-ahead log
+
+  /// Whether a log lies where no file is, or an empty one, whose first page SQLite writes before it begins a log. It would take
+  /// such a log for one of a file that is no more, and remove it with all that was saved into it.
+  static func isWithoutFile(_ url: URL) -> Bool {
+    FileNumber.size(of: url.path) ?? 0 == 0 && WriteAheadLog.hasPages(url)
+  }
+
+  static func failureOfLoneLog(of url: URL) -> StoreError {
+    StoreError(
+      .strayLog,
+      """
+      \(url.path) is \(FileNumber.size(of: url.path) == nil ? "not there" : "empty"), and its log is: \
+      \(WriteAheadLog.path(of: url)) may have saves that nothing else has. Nothing was changed.
+      """,
+      suggestion: """
+        Put the file back beside its log. To begin anew: syncctl store set-aside '\(url.path)', which moves the log to \
+        another name.
+        """)
+  }
 
   /// Whether the log goes on from another content of the file. It is not told where somebody works in the file alone, who
   /// has looked before.
@@ -215,6 +236,11 @@ private struct RollbackJournal {
 }
 
 extension PersistentStore {
+  /// What is wrong where a store's log lies without its file; nil where it does not.
+  package static func loneLog(at url: URL) -> StoreError? {
+    StrayLogs.isWithoutFile(url) ? StrayLogs.failureOfLoneLog(of: url) : nil
+  }
+
   /// Looks whether the file is still the one that the log goes on from: another content may have been written into it while
   /// it is open.
   ///
@@ -239,7 +265,9 @@ extension PersistentStore {
   ///   its folder cannot be written, or what SQLite says of the file.
   public static func setAsideStrayLogs(at url: URL) throws -> [URL] {
     let url = StorePath.resolved(url)
-    guard FileManager.default.fileExists(atPath: url.path) else { throw missing(url.path) }
+    guard FileManager.default.fileExists(atPath: url.path) || StrayLogs.isWithoutFile(url) else {
+      throw missing(url.path)
+    }
     do {
       return try setAside(url)
     } catch let error as SQLiteError {
