@@ -128,6 +128,7 @@ extension EngineTables {
       number == 1
     case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0
     case (MassDeleteBrake.heldSetting, .text(let text)): MassDeleteBrake.decode(text) != nil
+    case (MadeMeanwhile.setting, .text(let text)): MadeMeanwhile(text: text) != nil
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0
     case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)),
       (UnknownBases.setting, .integer(let number)):
