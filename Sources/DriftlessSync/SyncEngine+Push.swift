@@ -95,7 +95,7 @@ extension SyncEngine {
     // A pull that was cut before the head goes on first: a push says what is settled.
     if try full == nil && !isSettled() { full = try await pullWhatFits(allowsMassDelete, &report) }
     try offerSealedAnew()
-    try offerLostCells()
+    try await offerLostCells()
     if !allowsMassDelete { try noteWaitingDeletes(store.read { try waitingDeletes($0) }) }
     do {
       try await pushPending(allowsMassDelete, &report, pulledUntil: &full)

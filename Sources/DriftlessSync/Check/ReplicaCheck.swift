@@ -144,7 +144,9 @@ extension EngineTables {
     case (SyncEngine.oldCountsAskedSetting, .text(let text)): UInt64(text) != nil
     case (NamesLeftOut.setting, .text(let text)): NamesLeftOut.decode(text) != nil
     case (AcceptedParking.setting, .text(let text)): AcceptedParking.decode(text) != nil
-    case (SyncEngine.replacedSetting, .integer(let number)): number == 1
+    case (SyncEngine.replacedSetting, .integer(let number)),
+      (SyncEngine.takesZoneSetting, .integer(let number)):
+      number == 1
     case (SyncEngine.failureSetting, .text(let text)): SyncEngine.decodeFailure(text) != nil
     case ("sync.damagedEntry", .text), (SyncEngine.damagedTriedSetting, .integer): true
     default: false

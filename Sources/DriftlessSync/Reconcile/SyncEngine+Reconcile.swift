@@ -57,6 +57,7 @@ extension SyncEngine {
     _ report: inout SyncReport, _ step: (inout SyncReport) async throws -> Void
   ) async throws {
     try await learnReplacements()
+    try await takeZoneOfReader(&report)
     for _ in 0..<SyncTuning.reconcileRoundsMax {
       do {
         return try await step(&report)
