@@ -179,6 +179,7 @@ extension SyncEngine {
     if try LeftZone.noteDeletes(transaction, schema: schema) { pendingCache = nil }
     let pending = try pendingSet(transaction, state: state)
     try endDecided(pending, transaction)
+    try brake(transaction).noteMade()
     try RememberedDeletes.noteUnsent(
       pending, after: state.acknowledged, transaction, schema: schema)
     return try PageApplier(
@@ -210,6 +211,11 @@ extension SyncEngine {
       }
     }
     try applier.journal.write(transaction: transaction.number)
+    try applier.brake.noteCame()
+  }
+
+  private func brake(_ transaction: WriteTransaction) -> MassDeleteBrake {
+    MassDeleteBrake(transaction, schema: schema, limit: options.massDelete)
   }
 
   /// The pull has reached its head: what was pulled meets what is pending.

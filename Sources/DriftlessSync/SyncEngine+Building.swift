@@ -16,8 +16,14 @@ extension SyncEngine {
       try Quarantine.rows(transaction, schema: schema).map(\.key).filter { !again.contains($0) })
     let deletes = allowsMassDelete ? nil : try waitingDeletes(pending, transaction)
     if let deletes { held.formUnion(deletes.objects) }
-    let waiting = deletes?.properties ?? [:]
+    var waiting = deletes?.properties ?? [:]
     if holdsLargeValues { held.formUnion(try withLargeValues(pending, transaction)) }
+    if !waitingForRoom.isEmpty {
+      let saves = try WaitingSaves(
+        of: waitingForRoom, pending, beside: held, transaction, schema: schema)
+      held.formUnion(saves.objects)
+      waiting.merge(saves.properties) { $0.union($1) }
+    }
     var portion = portion
     var valueBytesMax = options.pushValueBytesMax
     if portion.refusedObjects == nil, let most = fullPushObjects {

@@ -16,7 +16,8 @@ extension SyncEngine {
   ///
   /// A store whose record of its zone is damaged, as `check(_:)` tells, begins anew with `anew`: that record is forgotten, and
   /// its rows and its history are offered as those of a new replica. Counts that were pending are offered as the counter's
-  /// value. The journal of conflicts stays.
+  /// value. The journal of conflicts stays. Where the token may only read, nothing can be offered: the next sync keeps an export of what
+  /// the store holds beside it, and takes the zone's state.
   ///
   /// - Parameters:
   ///   - store: the store that becomes a replica.
@@ -105,6 +106,9 @@ extension SyncEngine {
     return true
   }
 
+  /// There while a store that may only read has forgotten what it knew of its zone, and has not taken the zone's state.
+  static let takesZoneSetting = "sync.takesZone"
+
   /// There while the zone is known to have been replaced, and the store has not taken its state.
   static let replacedSetting = "sync.zoneReplaced"
 
@@ -146,6 +150,8 @@ extension SyncEngine {
       ] {
         try transaction.setSetting(setting, nil)
       }
+      // Who may not push can offer nothing: the next sync takes the zone's state.
+      if !info.mayWrite { try transaction.setSetting(takesZoneSetting, .integer(1)) }
       try transaction.renewMintPrefix()
     }
     if var state = try ReplicaState.load(from: connection) {

@@ -136,16 +136,10 @@ struct WaitingDeletes {
 
   /// - Parameter saves: those that deleted something.
   mutating func add(_ key: ObjectKey, _ object: PendingObject, of saves: Set<Int64>) {
-    guard object.whole == .none else {
-      // A new object is told whole, so it waits whole.
-      let isOfThem =
-        object.whole == .delete || saves.contains(object.wholeTransaction)
-        || object.edits.contains { saves.contains($0.transaction) }
-      if isOfThem { objects.insert(key) }
+    guard object.whole != .delete else {
+      objects.insert(key)
       return
     }
-    for edit in object.edits where saves.contains(edit.transaction) {
-      properties[key, default: PropertyMask()].formUnion(edit.properties)
-    }
+    object.wait(with: saves, as: key, &objects, &properties)
   }
 }

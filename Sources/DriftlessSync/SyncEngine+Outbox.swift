@@ -38,6 +38,8 @@ extension SyncEngine {
     var count: Int
     /// The object, when it is one.
     var single: ObjectKey?
+    /// The objects, when they are of one save, and something waits for room.
+    var save: Set<ObjectKey> = []
   }
 
   /// Takes note of the zone's clock, as answers said it. A server's clock that seems to have been set back is not believed,
@@ -94,7 +96,8 @@ extension SyncEngine {
 
   /// Builds the next change set and saves it in the outbox.
   func buildOutbox(
-    _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey> = []
+    _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey> = [],
+    isCut: Bool = false
   ) throws -> BuiltOutbox {
     try restamp()
     if try store.read({ try $0.setting(LeftZone.setting) != nil }) {
@@ -110,8 +113,11 @@ extension SyncEngine {
       }
       try noteWithoutKey(selection.withoutKey)
       let window = selection.window
-      let objects = WindowObjects(
+      var objects = WindowObjects(
         count: window.count, single: window.count == 1 ? window.keys.first { _ in true } : nil)
+      if isCut, portion.objectsMax == 1 || WaitingSaves.areOne(window) {
+        objects.save = Set(window.keys)
+      }
       if let error { return .unbuildable(objects, error) }
       if let built {
         try bookkeep { transaction in

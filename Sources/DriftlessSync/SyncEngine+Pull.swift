@@ -50,6 +50,7 @@ extension SyncEngine {
   ) async throws {
     try lock()
     try carryEnds()
+    try await followLeftLog(&report)
     // A change set without an answer may be in the log already: what it holds is settled first.
     if try hasOutbox() { try await settleOutbox(&report) }
     try await fetchDamaged()

@@ -85,6 +85,7 @@ extension SyncEngine {
     defer {
       revivedEdits = RevivedEdits()
       fullPushObjects = nil
+      waitingForRoom = []
     }
     try noteMeaning(reads: false)
     try carryEnds()
@@ -95,7 +96,7 @@ extension SyncEngine {
     // A pull that was cut before the head goes on first: a push says what is settled.
     if try full == nil && !isSettled() { full = try await pullWhatFits(allowsMassDelete, &report) }
     try offerSealedAnew()
-    try offerLostCells()
+    try await offerLostCells()
     if !allowsMassDelete { try noteWaitingDeletes(store.read { try waitingDeletes($0) }) }
     do {
       try await pushPending(allowsMassDelete, &report, pulledUntil: &full)
@@ -107,7 +108,7 @@ extension SyncEngine {
       // Others show what was sent as their models hold it.
       try parkRefused()
       // What was stale for good is tried again after all else, which it never holds up.
-      let again = try conflictingToTry()
+      let again = full == nil ? try conflictingToTry() : []
       if !again.isEmpty {
         try await pushPending(
           allowsMassDelete, &report, pulledUntil: &full, tryingAgain: again)
@@ -132,7 +133,7 @@ extension SyncEngine {
   }
 
   /// - Parameters:
-  ///   - full: why a pull did not reach the head, if one did not: what meets the zone beyond that is set aside, and the rest goes.
+  ///   - full: why a pull did not reach the head, if one did not: what meets the zone beyond that waits, and the rest goes.
   ///   - again: objects in quarantine that were stale for good, and are sent all the same.
   private func pushPending(
     _ allowsMassDelete: Bool, _ report: inout SyncReport, pulledUntil full: inout StoreError?,
@@ -141,6 +142,10 @@ extension SyncEngine {
     let before = report.push.objects
     // The object in flight, when it is the only one.
     var single: ObjectKey?
+    // What is in flight, when it is one save.
+    var save: Set<ObjectKey> = []
+    // What was kept of the log before something went while there was no room.
+    var keptBytes: Int?
     var untried = again
     var sent: Outbox?
     var pusher = Pusher(
@@ -151,21 +156,25 @@ extension SyncEngine {
     var isStaleAtPlace = false
     var action = pusher.handle(.begin(hasOutbox: try hasOutbox()))
     while true {
+      pusher.isCut = full != nil
       switch action {
       case .build(let portion):
-        var built = try await buildWithValues(portion, allowsMassDelete, tryingAgain: untried)
+        var built = try await buildWithValues(
+          portion, allowsMassDelete, tryingAgain: untried, isCut: full != nil)
         if case .unbuildable(_, let error) = built, error.code == .tooLarge, valueBounds != nil,
           mayAskForBounds
         {
           // The server may take larger ones by now.
           mayAskForBounds = false
           valueBounds = nil
-          built = try await buildWithValues(portion, allowsMassDelete, tryingAgain: untried)
+          built = try await buildWithValues(
+            portion, allowsMassDelete, tryingAgain: untried, isCut: full != nil)
         }
         switch built {
         case .nothing: action = pusher.handle(.built(isEmpty: true, objects: 0))
         case .outbox(let objects):
           single = objects.single
+          save = objects.save
           action = pusher.handle(.built(isEmpty: false, objects: objects.count))
         case .unbuildable(let objects, let error):
           single = objects.single
@@ -184,7 +193,11 @@ extension SyncEngine {
         action = pusher.handle(.answered(answer))
       case .acknowledge(let reply):
         guard let sent else { throw SyncError.damaged("the change set in flight") }
+        if full != nil, keptBytes == nil {
+          keptBytes = try store.read { try KeptFrames.bytes(on: $0.connection) }
+        }
         try acknowledge(reply, for: sent)
+        if full != nil, let keptBytes { try makeRoomOfKept(keptBytes) }
         action = pusher.handle(.acknowledged)
       case .discardOutbox:
         try discardOutbox()
@@ -192,6 +205,8 @@ extension SyncEngine {
       case .pull:
         full = try await pullWhatFits(allowsMassDelete, &report)
         if let full, !isStaleAtPlace { throw full }
+        if full == nil { waitingForRoom = [] }
+        pusher.isCut = full != nil
         action = pusher.handle(.pulled)
       case .renewReplica:
         try renewReplica()
@@ -202,6 +217,11 @@ extension SyncEngine {
         try quarantine(single, reason, isAgain: isAgain)
         if !isAgain { report.push.quarantined += 1 }
         action = pusher.handle(.quarantined)
+      case .leaveOut(let numbers):
+        let isFound = try leaveOut(numbers, orSave: save)
+        // A save that waits already comes no second time.
+        if let full, !isFound, !save.isEmpty { throw full }
+        action = pusher.handle(.leftOut(isFound: isFound))
       case .finish:
         return
       case .fail(let error):
@@ -212,13 +232,14 @@ extension SyncEngine {
 
   /// Builds the next change set; the server is asked what it takes of large values when there is one.
   private func buildWithValues(
-    _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey>
+    _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey>,
+    isCut: Bool
   ) async throws -> BuiltOutbox {
     do {
-      return try buildOutbox(portion, allowsMassDelete, tryingAgain: again)
+      return try buildOutbox(portion, allowsMassDelete, tryingAgain: again, isCut: isCut)
     } catch is UnknownValueBounds {
       try await learnValueBounds()
-      return try buildOutbox(portion, allowsMassDelete, tryingAgain: again)
+      return try buildOutbox(portion, allowsMassDelete, tryingAgain: again, isCut: isCut)
     }
   }
 

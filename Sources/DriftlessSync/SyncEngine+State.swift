@@ -116,7 +116,10 @@ extension SyncEngine {
       if let error {
         try Self.note(SyncFailure(error), before, now: store.now, transaction)
       } else {
-        state.lastSync = store.now
+        let passed = state.lastSync.map { store.now.timeIntervalSince($0) } ?? -1
+        if state != before || passed < 0 || passed >= SyncTuning.contactNotedSeconds {
+          state.lastSync = store.now
+        }
         // The address by which the zone was reached: its server may have moved.
         if let home { state.server = home.server.absoluteString }
         // The zone has answered as the one that the store knows: a person's word about another log was for this sync.

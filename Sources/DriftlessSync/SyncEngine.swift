@@ -77,6 +77,8 @@ public actor SyncEngine {
   var fullPushObjects: Int?
   /// The server has no room for large values: what has any waits, and the rest goes.
   var holdsLargeValues = false
+  /// Objects whose saves meet in the zone what does not fit the disk: they wait until it does. Kept during a push.
+  var waitingForRoom: Set<ObjectKey> = []
   /// Bytes of large values that came and went.
   var valueBytes = 0
   /// What it knows of large values that are not where they belong.

@@ -81,6 +81,10 @@ enum SyncTuning {
   /// Seconds. Of what the zone's clock moved between two pulls so much counts as time that passed: who syncs daily ages
   /// what is kept as time passes, and a clock that is wrong once by a day at most.
   static let seenSecondsMax: Double = 86_400
+  /// Seconds. What passed is noted so seldom: a term is days, and a replica to which nothing happens writes nothing.
+  static let seenSecondsMin: Double = 3_600
+  /// Seconds. That all is well still is noted so seldom, where nothing came and nothing went.
+  static let contactNotedSeconds: Double = 300
   /// Names of covered saves that are kept of what a server lost, each as a row of some 50 bytes.
   static let lostNamesMax = 100_000
   /// Places of the log that are known one by one: more than a night's backup is behind.

@@ -9,43 +9,6 @@ import Testing
 
 /// A disk of a replica that fills up: what does not fit waits, and all else goes on.
 struct DiskRoomTests {
-  /// What the file system says that it has free.
-  private final class Disk: Sendable {
-    private let free = Mutex(Int.max)
-    private let filling = Mutex<(bytes: Int, isDue: @Sendable () -> Bool)?>(nil)
-    static let reserve = 1 << 20
-
-    func leave(_ bytes: Int) { free.withLock { $0 = bytes < .max ? bytes + Self.reserve : bytes } }
-
-    /// So much is left as soon as something is so.
-    func fill(to bytes: Int, when isDue: @escaping @Sendable () -> Bool) {
-      filling.withLock { $0 = (bytes + Self.reserve, isDue) }
-    }
-
-    private var bytes: Int {
-      if let filling = filling.withLock({ $0 }), filling.isDue() { return filling.bytes }
-      return free.withLock { $0 }
-    }
-
-    var options: SyncOptions {
-      var options = SyncOptions()
-      options.diskRoom = { _ in
-        DiskRoom(free: self.bytes, reserve: Self.reserve)
-      }
-      return options
-    }
-  }
-
-  private func world() async throws -> (world: World, disk: Disk, way: PurgedZone) {
-    var world = try await World(1)
-    let disk = Disk()
-    let way = try PurgedZone(world.zone)
-    world.replicas.append(
-      try await TestReplica(
-        "small", zone: world.zone, clock: world.clock, transport: way, options: disk.options))
-    return (world, disk, way)
-  }
-
   private func expectFull(
     _ replica: TestReplica, at location: SourceLocation = #_sourceLocation
   ) async {
@@ -54,19 +17,19 @@ struct DiskRoomTests {
     }
     #expect(error?.code == .diskFull, sourceLocation: location)
     #expect(
-      error?.message.contains("\(Disk.reserve) of them are kept for saves") == true,
+      error?.message.contains("\(FullDisk.reserve) of them are kept for saves") == true,
       sourceLocation: location)
   }
 
   @Test("What others pushed waits for room, and what was edited here is sent")
   func page() async throws {
-    let (world, disk, _) = try await world()
+    let (world, disk, _) = try await FullDisk.world()
     let item = try world[0].insert("Item", ["title": .string("one")])
     try await world.settle()
     for number in 0..<50 { try world[0].insert("Item", ["title": .string("\(UUID()) \(number)")]) }
     try await world[0].sync()
     let own = try world[1].insert("Item", ["title": .string("own")])
-    disk.leave(-3 * Disk.reserve / 4)
+    disk.leave(-3 * FullDisk.reserve / 4)
     for _ in 0..<2 { await expectFull(world[1]) }
     #expect(try world[1].identities(of: "Item").count == 2)
     try await world[0].sync()
@@ -80,28 +43,15 @@ struct DiskRoomTests {
     try await world.settle()
   }
 
-  /// A small change, then one that does not fit, then another small one.
-  private func pushLarge(_ replica: TestReplica, _ item: UUID, last: UUID) async throws {
-    try replica.set(item, ["title": .string("zone's")])
-    try await replica.sync()
-    var random = SystemRandomNumberGenerator()
-    let text = Data((0..<900 << 10).map { _ in UInt8.random(in: 0...255, using: &random) })
-      .base64EncodedString()
-    try replica.insert("Item", ["title": .string(text)])
-    try await replica.sync()
-    try replica.set(last, ["title": .string("zone's")])
-    try await replica.sync()
-  }
-
   @Test(
     "What fits of what others pushed is settled where the rest does not, and what was edited here is sent",
     arguments: [false, true])
   func part(byPush: Bool) async throws {
-    let (world, disk, _) = try await world()
+    let (world, disk, _) = try await FullDisk.world()
     let item = try world[0].insert("Item", ["title": .string("one")])
     let last = try world[0].insert("Item", ["title": .string("two")])
     try await world.settle()
-    try await pushLarge(world[0], item, last: last)
+    try await FullDisk.pushLarge(world[0], item, last: last)
     let own = try world[1].insert("Item", ["title": .string("own")])
     try world[1].set(item, ["title": .string("mine, later")])
     // What it meets is behind what does not fit.
@@ -130,7 +80,7 @@ struct DiskRoomTests {
 
   @Test("A large value that does not fit is asked for again, and the rest is there")
   func value() async throws {
-    let (world, disk, _) = try await world()
+    let (world, disk, _) = try await FullDisk.world()
     let item = try world[0].insert("Item", ["title": .string("one")])
     try await world.settle()
     let photo = Data((0..<3 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31) })
@@ -155,7 +105,7 @@ struct DiskRoomTests {
 
   @Test("A large value whose copy does not fit waits, and what is small is sent")
   func ownValue() async throws {
-    let (world, disk, _) = try await world()
+    let (world, disk, _) = try await FullDisk.world()
     let item = try world[0].insert("Item", ["title": .string("one")])
     try await world.settle()
     try world[1].set(item, ["blob": .data(Data(repeating: 7, count: 3 << 20))])
@@ -173,7 +123,7 @@ struct DiskRoomTests {
 
   @Test("Of large values that do not fit together each is sent by itself")
   func ownValues() async throws {
-    let (world, disk, _) = try await world()
+    let (world, disk, _) = try await FullDisk.world()
     var items: [UUID] = []
     for number in 0..<3 {
       items.append(try world[0].insert("Item", ["title": .string("\(number)")]))
@@ -196,7 +146,7 @@ struct DiskRoomTests {
 
   @Test("Values that fit one by one and not together are fetched as far as they fit")
   func sum() async throws {
-    let (world, disk, _) = try await world()
+    let (world, disk, _) = try await FullDisk.world()
     let item = try world[0].insert("Item", ["title": .string("one")])
     let other = try world[0].insert("Item", ["title": .string("two")])
     try await world.settle()
@@ -226,9 +176,9 @@ struct DiskRoomTests {
     "Where nothing is left the headers of own pushes come, and half of the reserve is for what is small"
   )
   func belowReserve() async throws {
-    let (world, disk, _) = try await world()
+    let (world, disk, _) = try await FullDisk.world()
     try await world.settle()
-    disk.leave(-Disk.reserve)
+    disk.leave(-FullDisk.reserve)
     let own = try world[1].insert("Item", ["title": .string("own")])
     try await world[1].sync()
     #expect(try world[1].status.pending.objects == 0)
@@ -237,7 +187,7 @@ struct DiskRoomTests {
     try world[0].set(own, ["note": .string("small")])
     try await world[0].sync()
     await expectFull(world[1])
-    disk.leave(-Disk.reserve / 4)
+    disk.leave(-FullDisk.reserve / 4)
     try await world[1].sync()
     #expect(try world[1].value(own, "note") == .string("small"))
     try await world.settle()
@@ -245,7 +195,7 @@ struct DiskRoomTests {
 
   @Test("A snapshot that was fetched and does not fit any more stays, and is not fetched again")
   func fetchedSnapshot() async throws {
-    let (world, disk, way) = try await world()
+    let (world, disk, way) = try await FullDisk.world()
     try world[0].insert("Item", ["title": .string("one")])
     try await world.settle()
     for number in 0..<50 { try world[0].insert("Item", ["title": .string("\(UUID()) \(number)")]) }
@@ -269,7 +219,7 @@ struct DiskRoomTests {
   @Test(
     "Where a snapshot filled the disk it is tried again with more room, and is not fetched again")
   func filled() async throws {
-    let (world, disk, way) = try await world()
+    let (world, disk, way) = try await FullDisk.world()
     try world[0].insert("Item", ["title": .string("one")])
     try await world.settle()
     for _ in 0..<400 {
@@ -309,7 +259,7 @@ struct DiskRoomTests {
 
   @Test("A snapshot that does not fit is not fetched, and what is here stays")
   func snapshot() async throws {
-    let (world, disk, way) = try await world()
+    let (world, disk, way) = try await FullDisk.world()
     let item = try world[0].insert("Item", ["title": .string("one")])
     try await world.settle()
     for number in 0..<50 { try world[0].insert("Item", ["title": .string("\(UUID()) \(number)")]) }

@@ -196,6 +196,31 @@ struct LeftCountTests {
     #expect(try world[0].value(id, "stock") == world[1].value(id, "stock"))
   }
 
+  @Test("Counts whose saves history has no more are one, and count once")
+  func purgedHistory() async throws {
+    let world = try await World(2)
+    let id = try world[1].insert("Item", ["title": .string("a"), "stock": .integer(10)])
+    try await world.settle()
+    try await leave(world[0])
+    for _ in 0..<20 { try count(id, 1, on: world[0]) }
+    func rows() throws -> SQLiteValue? {
+      try world[0].store.read { try $0.connection.scalar("SELECT COUNT(*) FROM ZDL_DELTA") }
+    }
+    #expect(try rows() == .integer(20))
+    _ = try world[0].store.deleteHistory(before: world[0].store.currentHistoryToken())
+    #expect(try rows() != .integer(20))
+    try count(id, 1, on: world[0])
+    _ = try world[0].store.deleteHistory(before: world[0].store.currentHistoryToken())
+    guard case .integer(let left)? = try rows() else { return }
+    #expect(left <= 2)
+    #expect(try SyncEngine.check(world[0].store).findings == [])
+    try count(id, 3, on: world[0])
+    try count(id, 100, on: world[1])
+    try await world[1].sync()
+    try await comeBack(world[0])
+    try await expectStock(134, of: id, world)
+  }
+
   @Test("Another zone gets the total, and the store keeps nothing of the one before")
   func otherZone() async throws {
     let world = try await World(1)

@@ -3,6 +3,7 @@ import DriftlessProtocol
 import DriftlessSync
 import DriftlessTesting
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -90,6 +91,47 @@ struct NewStoreDeleteTests {
     try await world.settle()
   }
 
+  @Test("What was made here while more of the log was to come is something that the store had")
+  func madeMeanwhile() async throws {
+    var world = try await World(1, options: options)
+    let way = PageWay(world.zone)
+    world.replicas.append(
+      try await TestReplica(
+        "cut", zone: world.zone, clock: world.clock, transport: way, options: options))
+    let held = try (0..<4).map { try world[0].insert("Item", ["low": .integer(Int64($0))]) }
+    try await world.settle()
+    // Something comes, and the rest does not.
+    for number in 0..<30 {
+      try world[0].insert("Label", ["name": .string("label \(number)")])
+      try await world[0].push()
+    }
+    try await way.pullTwo(world[1])
+    #expect(try (1..<30).contains(world[1].identities(of: "Label").count))
+    var own: [UUID] = []
+    for _ in 0..<2 {
+      own += try (0..<15).map { try world[1].insert("Item", ["low": .integer(Int64($0))]) }
+      // They are with the zone by then, which has more for this replica.
+      try await world[1].push()
+      try await way.pullTwo(world[1])
+    }
+    #expect(try world[1].identities(of: "Label").count < 30)
+    #expect(try SyncEngine.check(world[1].store).findings == [])
+    var careless = options
+    careless.massDelete.floor = 1000
+    let deleter = try await TestReplica(
+      "deleter", zone: world.zone, clock: world.clock, options: careless)
+    try await deleter.sync()
+    #expect(try deleter.identities(of: "Item").count == 34)
+    for id in own {
+      try deleter.delete(id)
+      try await deleter.push()
+    }
+    let error = await #expect(throws: SyncError.self) { try await world[1].sync() }
+    #expect(error?.code == .massDelete)
+    #expect(try world[1].exists(held[0]))
+    #expect(try own.contains { try world[1].exists($0) })
+  }
+
   @Test("Deletes of a push in several parts count as far as the store had the objects")
   func parts() async throws {
     var options = options
@@ -110,5 +152,31 @@ struct NewStoreDeleteTests {
     try await deleter.sync()
     try await other.sync()
     #expect(try other.identities(of: "Item").count == 10)
+  }
+}
+
+/// A way on which pulls come to an end after some pages, where that is asked for.
+private final class PageWay: ForwardingTransport {
+  struct Cut: Error {}
+
+  let next: any SyncTransport
+  private let left = Mutex<Int?>(nil)
+
+  init(_ next: any SyncTransport) { self.next = next }
+
+  func pull(_ request: PullRequest) async throws -> PullPage {
+    let isCut = left.withLock { left in
+      defer { left = left.map { $0 - 1 } }
+      return left == 0
+    }
+    if isCut { throw Cut() }
+    return try await next.pull(request)
+  }
+
+  /// Takes two pages in, and no more.
+  func pullTwo(_ replica: TestReplica) async throws {
+    left.withLock { $0 = 2 }
+    await #expect(throws: Cut.self) { try await replica.pull() }
+    left.withLock { $0 = nil }
   }
 }

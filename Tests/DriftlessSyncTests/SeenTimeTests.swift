@@ -85,7 +85,7 @@ struct SeenTimeTests {
     _ = try world[0].store.write(TransactionInfo(author: "sync", kind: .imported)) { transaction in
       try transaction.setSetting(SeenTime.setting, nil)
       try transaction.connection.perform("UPDATE ZDL_FRAME SET time = ?", [.real(time)])
-      try transaction.connection.perform("UPDATE ZDL_DELETED SET noted = ?", [.real(time)])
+      try transaction.connection.perform("UPDATE ZDL_DELETED_SINCE SET noted = ?", [.real(time)])
     }
     try await world[0].sync()
     for table in ["ZDL_FRAME", "ZDL_DELETED"] {
@@ -100,29 +100,74 @@ struct SeenTimeTests {
     }
   }
 
-  @Test("A store of an earlier version gets the dates of its deletes with its next sync")
-  func upgraded() async throws {
-    let world = try await world()
-    _ = try world[0].store.write(TransactionInfo(author: "sync", kind: .imported)) { transaction in
-      try transaction.setSetting(SeenTime.setting, nil)
-      try transaction.setSetting(EngineTables.versionSetting, .integer(14))
-      try transaction.connection.execute(
-        """
-        ALTER TABLE ZDL_DELETED RENAME TO ZDL_NOTED;
-        CREATE TABLE ZDL_DELETED(
-          identity BLOB PRIMARY KEY, entity INTEGER NOT NULL, key INTEGER NOT NULL,
-          maker INTEGER NOT NULL, time INTEGER NOT NULL, has_come INTEGER NOT NULL) WITHOUT ROWID;
-        INSERT INTO ZDL_DELETED SELECT identity, entity, key, maker, time, has_come FROM ZDL_NOTED;
-        DROP TABLE ZDL_NOTED
-        """)
+  @Test("A replica to which nothing happens writes nothing")
+  func idle() async throws {
+    let world = try await World(2)
+    try world[0].insert("Item", ["title": .string("one")])
+    try await world.settle()
+    let url = try #require(world[1].store.url)
+    func bytes() throws -> [Data] {
+      try ["", "-wal"].map { try Data(contentsOf: URL(fileURLWithPath: url.path + $0)) }
     }
+    try await world[1].sync()
+    let before = try bytes()
+    for _ in 0..<4 {
+      world.clock.advance(milliseconds: 60_000)
+      try await world[1].sync()
+      try await world[1].pull()
+      #expect(try bytes() == before)
+    }
+    world.clock.advance(milliseconds: 120_000)
+    try await world[1].sync()
+    #expect(try bytes() != before, "now and then it is noted that all is well")
+    #expect(try world[1].status.lastSync == world[1].store.now)
+  }
+
+  private func sql(_ replica: TestReplica, _ text: String) throws {
+    _ = try replica.store.write(TransactionInfo(author: "sync", kind: .imported)) {
+      try $0.connection.execute(text)
+    }
+  }
+
+  @Test(
+    "What a program writes that knows no dates of deletes has its term from the next sync on",
+    arguments: [false, true])
+  func otherProgram(isNewer: Bool) async throws {
+    let world = try await world()
+    if isNewer {
+      // A version between had the dates in a column of the table, and its file comes to this one.
+      try sql(
+        world[0],
+        """
+        ALTER TABLE ZDL_DELETED ADD COLUMN noted REAL NOT NULL DEFAULT 0;
+        DELETE FROM ZDL_DELETED_SINCE; UPDATE ZDL_STORE SET value = 15 WHERE key = 'sync.tables'
+        """)
+      await world[0].restart()
+    }
+    try await world[0].sync()
+    // As a program of before does it.
+    try sql(
+      world[0],
+      """
+      INSERT INTO ZDL_DELETED SELECT randomblob(16), entity, key, maker, time, 0 FROM ZDL_DELETED;
+      UPDATE ZDL_STORE SET value = 14 WHERE key = 'sync.tables'
+      """)
     await world[0].restart()
     try await world[0].sync()
-    #expect(try count("ZDL_DELETED", world[0]) == .integer(1))
-    let dated = try world[0].store.read {
-      try $0.connection.scalar("SELECT count(*) FROM ZDL_DELETED WHERE noted > 0")
+    for table in ["ZDL_DELETED", "ZDL_DELETED_SINCE"] {
+      #expect(try count(table, world[0]) == .integer(2))
     }
-    #expect(dated == .integer(1))
     #expect(try SyncEngine.check(world[0].store).findings == [])
+    // What such a program lets go of leaves no date behind.
+    try sql(
+      world[0],
+      "DELETE FROM ZDL_DELETED WHERE identity IN (SELECT identity FROM ZDL_DELETED LIMIT 1)")
+    try await world[0].sync()
+    #expect(try count("ZDL_DELETED_SINCE", world[0]) == .integer(1))
+    for _ in 0..<92 {
+      world.clock.advance(milliseconds: Self.day)
+      try await world[0].sync()
+    }
+    #expect(try count("ZDL_DELETED", world[0]) == .integer(0))
   }
 }

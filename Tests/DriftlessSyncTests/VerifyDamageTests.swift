@@ -64,6 +64,31 @@ struct VerifyDamageTests {
   }
 
   @Test(
+    "What is damaged where the zone itself has no value is told, and mended to none",
+    arguments: [
+      ("stock", "ZSTOCK", "0.5"), ("stock", "ZSTOCK", "'many'"), ("title", "ZTITLE", "x'00ff'"),
+      ("isOpen", "ZISOPEN", "7"), ("weight", "ZWEIGHT", "'heavy'"), ("price", "ZPRICE", "'dear'"),
+      ("small", "ZSMALL", "100000"), ("code", "ZCODE", "x'01'"), ("blob", "ZBLOB", "'text'"),
+      ("made", "ZMADE", "'late'"), ("page", "ZPAGE", "x'01'"), ("words", "ZWORDS", "x'01'"),
+    ])
+  func none(_ property: String, _ column: String, _ value: String) async throws {
+    let shop = try await VerifiedShop.make(20)
+    let item = try shop.world[0].insert("Item")
+    try await shop.world.settle()
+    try sql(
+      shop.replica, "UPDATE ZITEM SET \(column) = \(value) WHERE Z_PK = ?",
+      .integer(try key(item, shop.replica)))
+    let found = try await shop.replica.engine.verify()
+    #expect(found.differences.map(\.property) == [property], "\(found.differences)")
+    let mended = try await shop.replica.engine.repair()
+    #expect(mended.isEqual && mended.repairedCount == 1, "\(mended.differences)")
+    #expect(try stored(item, column, shop.replica) == .null)
+    #expect(try await shop.replica.engine.verify().isEqual)
+    #expect(try shop.replica.status.pending.objects == 0)
+    try await shop.world.settle()
+  }
+
+  @Test(
     "A reference to an object that is nowhere is told and mended, whatever the zone has of it",
     arguments: [0, 19, 15])
   func reference(item number: Int) async throws {

@@ -118,14 +118,16 @@ import Testing
     }
   #endif
 
-  @Test("Killed at any write of it, an enrolment said again ends with the one token of its code")
-  func killed() throws {
+  @Test(
+    "Killed at any write of it, or with a full disk from there, an enrolment said again ends with the one token of its code",
+    arguments: [FileFault.Kind.kill, .full])
+  func killed(kind: FileFault.Kind) throws {
     let world = try World()
     var made = 0
     try FileFault.atEachChange(every: 3) { number, _ in
       let code = try world.code()
       let replica = try world.replica("killed-\(number)")
-      let fault = try FileFault(.kill, at: number, below: replica.folder).environment()
+      let fault = try FileFault(kind, at: number, below: replica.folder).environment()
       let first = try Programs.run(
         "syncctl", world.way(replica) + ["--code", code], environment: fault)
       let again = try Programs.run("syncctl", world.way(replica) + ["--code", code])

@@ -213,7 +213,8 @@ final class FuzzWorld {
         INSERT OR IGNORE INTO ZDL_OMITTED VALUES (\(item), \(key), 'title');
         INSERT OR IGNORE INTO ZDL_QUARANTINE VALUES (\(item), \(key), 'too-large', 'r', 's', 9, 1, 1.0);
         INSERT OR IGNORE INTO ZDL_DANGLING VALUES (\(item), 1, \(item), \(key), 'above', 0, NULL);
-        INSERT OR IGNORE INTO ZDL_DELETED VALUES (randomblob(16), \(item), \(key), 7, 1, 0, 1);
+        INSERT OR IGNORE INTO ZDL_DELETED VALUES (randomblob(16), \(item), \(key), 7, 1, 0);
+        INSERT OR IGNORE INTO ZDL_DELETED_SINCE SELECT identity, 1 FROM ZDL_DELETED;
         INSERT OR IGNORE INTO ZDL_ALIAS VALUES (randomblob(16), \(item), \(key), \(key), NULL, NULL);
         INSERT OR IGNORE INTO ZDL_FORMER VALUES (\(item), \(key));
         INSERT OR IGNORE INTO ZDL_STRUCK VALUES (1, 'title', 1);

@@ -94,7 +94,7 @@ struct Mutation {
     case "ZDL_HISTORY_READER": "name"
     case "ZDL_DANGLING": "target_root, target_key, entity, key, property"
     case "ZDL_DELTA": "entity, key, property, transaction_number"
-    case "ZDL_ALIAS", "ZDL_DELETED": "identity"
+    case "ZDL_ALIAS", "ZDL_DELETED", "ZDL_DELETED_SINCE": "identity"
     case "ZDL_STRUCK": "number, property"
     case "ZDL_GRAVE", "ZDL_FORMER", "ZDL_PENDING", "ZDL_QUARANTINE": "entity, key"
     default: "entity, key, property"

@@ -101,7 +101,8 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
     "ZDL_PENDING", "ZDL_QUARANTINE",
     "ZDL_OMITTED", "ZDL_IMPORT", "ZDL_ORIGIN", "ZDL_PARKED_VALUE", "ZDL_KEPT", "ZDL_LACKED",
     "ZDL_ALIAS",
-    "ZDL_CHAIN", "ZDL_FRAME", "ZDL_PARKED", "ZDL_DELETED", "ZDL_STRUCK", "ZDL_SEGMENT", "ZDL_VALUE",
+    "ZDL_CHAIN", "ZDL_FRAME", "ZDL_PARKED", "ZDL_DELETED", "ZDL_DELETED_SINCE", "ZDL_STRUCK",
+    "ZDL_SEGMENT", "ZDL_VALUE",
     "ZDL_BASE",
     "ZDL_DELTA", "ZDL_GRAVE", "ZDL_PARKED_FORMER",
   ]

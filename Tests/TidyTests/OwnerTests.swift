@@ -26,7 +26,8 @@ struct OwnerTests {
     Guest(
       "DriftlessSync/Replica/EngineTables.swift",
       [
-        "ZDL_KEPT", "ZDL_LACKED", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_IMPORT", "ZDL_GRAVE",
+        "ZDL_KEPT", "ZDL_LACKED", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_DELETED_SINCE",
+        "ZDL_IMPORT", "ZDL_GRAVE",
         "ZDL_SEGMENT",
         "ZDL_STAGED", "ZDL_VALUE",
         "ZDL_PARKED_VALUE", "ZDL_PARKED_FORMER",

@@ -10,10 +10,13 @@ final class ImportMergePolicy: MergePolicy {
   ) throws {
     let gone = conflicts.indices.filter { place in
       let conflict = conflicts[place]
-      guard conflict.newVersionNumber == 0, !conflict.isDeletion else { return false }
-      let relationships =
-        context.object(with: conflict.objectID)?.entity.relationshipsByName ?? [:]
+      guard conflict.newVersionNumber == 0, !conflict.isDeletion,
+        let object = context.object(with: conflict.objectID)
+      else { return false }
+      // What changed of to-many relationships the conflict does not name.
+      let relationships = object.entity.relationshipsByName
       return conflict.changedProperties.allSatisfy { relationships[$0]?.isToMany == true }
+        && !relationships.keys.contains { object.addsMembers(toRelationshipNamed: $0) }
     }
     if !gone.isEmpty {
       let referredTo = Self.referredTo(in: context)

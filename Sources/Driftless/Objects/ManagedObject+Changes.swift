@@ -24,6 +24,14 @@ extension ManagedObject {
     return result
   }
 
+  /// Whether this context puts something into a to-many relationship that the store does not hold there.
+  package final func addsMembers(toRelationshipNamed name: String) -> Bool {
+    guard let slot = shape.layout.index(named: name), let state = collection(ifUsed: slot) else {
+      return false
+    }
+    return !state.added.isEmpty
+  }
+
   /// Whether a save would write anything of the object but its deletion.
   public final var hasPersistentChangedValues: Bool { isInserted || !changedSlots.isEmpty }
 

@@ -3,10 +3,12 @@ import DriftlessSQLite
 import Foundation
 
 /// Notes of single objects: `ZDL_QUARANTINE`, those that the server refuses; `ZDL_ALIAS`, identities of those that became
-/// one; `ZDL_DELETED`, deletes that the zone never heard of. And `ZDL_SEGMENT` and
+/// one; `ZDL_DELETED`, deletes that the zone never heard of, with their dates. And `ZDL_SEGMENT` and
 /// `ZDL_VALUE`, what is being fetched.
 struct ObjectNoteCheck: EngineCheck {
-  let tables = ["ZDL_QUARANTINE", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_SEGMENT", "ZDL_VALUE"]
+  let tables = [
+    "ZDL_QUARANTINE", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_DELETED_SINCE", "ZDL_SEGMENT", "ZDL_VALUE",
+  ]
 
   private static let suggestion =
     "Keep a copy of the file; then run syncctl enroll --anew: what is pending goes on from its rows."
@@ -23,7 +25,12 @@ struct ObjectNoteCheck: EngineCheck {
     try inspection.check(
       "ZDL_DELETED", key: ["identity"],
       [object] + RememberedDeletes.rules, suggestion: Self.suggestion)
-    // An earlier version has no such table.
+    // An earlier version has no such tables.
+    if inspection.has("ZDL_DELETED_SINCE") {
+      try inspection.check(
+        "ZDL_DELETED_SINCE", key: ["identity"], RememberedDeletes.sinceRules,
+        suggestion: Self.suggestion)
+    }
     if inspection.has("ZDL_SEGMENT") {
       try inspection.check(
         "ZDL_SEGMENT", key: ["name", "first"], SegmentPieces.rules, suggestion: Self.suggestion)

@@ -129,6 +129,7 @@ extension EngineTables {
       number == 1
     case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0
     case (MassDeleteBrake.heldSetting, .text(let text)): MassDeleteBrake.decode(text) != nil
+    case (MadeMeanwhile.setting, .text(let text)): MadeMeanwhile(text: text) != nil
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0
     case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)),
       (UnknownBases.setting, .integer(let number)):
@@ -144,7 +145,9 @@ extension EngineTables {
     case (SyncEngine.oldCountsAskedSetting, .text(let text)): UInt64(text) != nil
     case (NamesLeftOut.setting, .text(let text)): NamesLeftOut.decode(text) != nil
     case (AcceptedParking.setting, .text(let text)): AcceptedParking.decode(text) != nil
-    case (SyncEngine.replacedSetting, .integer(let number)): number == 1
+    case (SyncEngine.replacedSetting, .integer(let number)),
+      (SyncEngine.takesZoneSetting, .integer(let number)):
+      number == 1
     case (SyncEngine.failureSetting, .text(let text)): SyncEngine.decodeFailure(text) != nil
     case ("sync.damagedEntry", .text), (SyncEngine.damagedTriedSetting, .integer): true
     default: false

@@ -41,23 +41,29 @@ enum FormerParking {
     let connection = transaction.connection
     let parked = try Parking.entries(on: connection)
     let dropped = try droppedParts(above: place, beside: parked, transaction)
+    let isDropped = Set(dropped.map(\.sequence))
     guard !dropped.isEmpty || parked.contains(where: { $0.sequence > place }) else { return }
     // What parked entries make has no key here.
     var made: [(first: UInt64, identities: ChangeSetIndex.Identities)] = []
-    var parts = dropped
     for entry in parked {
       let frame = try Parking.frame(of: entry.sequence, on: connection)
-      parts.append((entry, frame))
       var first = entry.firstNumber
       for run in (try? ChangeSetDecoder().decodeIndex(frame))?.1.newObjects ?? [] {
         made.append((first, run.identities))
         first &+= UInt64(run.count)
       }
     }
-    parts.sort { $0.entry.sequence < $1.entry.sequence }
+    let parts = (dropped + parked).sorted { $0.sequence < $1.sequence }
     var directory = ObjectDirectory(connection)
     // Bytes that are not those that were pushed say nothing where nobody has others.
-    for (entry, frame) in parts where entry.sequence > place && entry.code != .damaged {
+    for entry in parts where entry.sequence > place && entry.code != .damaged {
+      let isOfKept = isDropped.contains(entry.sequence) && entry.code == .unknownNames
+      let kept =
+        isOfKept
+        ? try KeptFrames.entries(after: entry.sequence - 1, bytesMax: 1, on: connection).first : nil
+      let frame = try kept?.frame ?? Parking.frame(of: entry.sequence, on: connection)
+      // A log that comes back, and is lost again, brings it once more.
+      guard try !isKept(frame, entry.unknown, on: connection) else { continue }
       var index = (try? ChangeSetDecoder().decodeIndex(frame))?.1 ?? ChangeSetIndex()
       index.number(from: entry.firstNumber)
       let numbers = index.knownNumbers
@@ -90,11 +96,11 @@ enum FormerParking {
   /// What the kept entries above a place say under names that a migration took away, and that were not taken from the zone since.
   private static func droppedParts(
     above place: UInt64, beside parked: [Parking.Entry], _ transaction: ReadTransaction
-  ) throws -> [(entry: Parking.Entry, frame: Data)] {
+  ) throws -> [Parking.Entry] {
     let connection = transaction.connection
     let gone = try ModelMeaning.Notes(transaction).gone
     guard !gone.isEmpty else { return [] }
-    var parts: [(entry: Parking.Entry, frame: Data)] = []
+    var parts: [Parking.Entry] = []
     try KeptFrames.forEach(after: place, on: connection) { entry in
       let isWhole = parked.contains { $0.sequence == entry.sequence && $0.code.isWhole }
       guard !isWhole, let (header, index) = try? ChangeSetDecoder().decodeIndex(entry.frame) else {
@@ -111,17 +117,26 @@ enum FormerParking {
       }
       guard !names.isEmpty else { return }
       parts.append(
-        (
-          Parking.Entry(
-            sequence: entry.sequence, firstNumber: entry.firstObjectNumber, newObjects: nil,
-            code: .unknownNames, reason: ParkedName.reason(names), sender: header.replica,
-            since: index.transactions.map { HybridTime(rawValue: $0.hybridTime) }.max()?.date
-              ?? .now,
-            triedLevel: Parking.level, unknown: names, bytes: entry.frame.count),
-          entry.frame
-        ))
+        Parking.Entry(
+          sequence: entry.sequence, firstNumber: entry.firstObjectNumber, newObjects: nil,
+          code: .unknownNames, reason: ParkedName.reason(names), sender: header.replica,
+          since: index.transactions.map { HybridTime(rawValue: $0.hybridTime) }.max()?.date
+            ?? .now,
+          triedLevel: Parking.level, unknown: names, bytes: entry.frame.count))
     }
     return parts
+  }
+
+  private static func isKept(
+    _ frame: Data, _ unknown: Set<ParkedName>, on connection: SQLiteConnection
+  ) throws -> Bool {
+    guard try EngineTables.has(table, on: connection) else { return false }
+    var isKept = false
+    try connection.forEachRow(
+      "SELECT 1 FROM ZDL_PARKED_FORMER WHERE length(frame) = ? AND unknown = ? AND frame = ? LIMIT 1",
+      [.integer(Int64(frame.count)), .text(Parking.text(unknown)), .blob(frame)]
+    ) { _ in isKept = true }
+    return isKept
   }
 
   private static let nobody = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))

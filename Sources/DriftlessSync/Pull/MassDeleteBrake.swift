@@ -39,15 +39,37 @@ struct MassDeleteBrake {
   }
 
   /// What was there to come has come.
-  func end() throws { try transaction.setSetting(Self.heldSetting, nil) }
+  func end() throws {
+    try transaction.setSetting(Self.heldSetting, nil)
+    try transaction.setSetting(MadeMeanwhile.setting, nil)
+  }
+
+  /// What was made since the last import, while more was to come, was made here: the store holds it.
+  func noteMade() throws { try noteMade { $0.add(through: $1, root: $2) } }
+
+  /// What an import made is nothing that the store held.
+  func noteCame() throws { try noteMade { $0.pass(through: $1, root: $2) } }
+
+  private func noteMade(_ note: (inout MadeMeanwhile, Int64, String) -> Void) throws {
+    guard try transaction.setting(Self.heldSetting) != nil else { return }
+    let known = try MadeMeanwhile.load(transaction)
+    var made = known ?? MadeMeanwhile()
+    for entity in schema.entities where entity.number == entity.rootNumber {
+      note(&made, try transaction.lastKey(root: entity.number), entity.name)
+    }
+    if made != known { try transaction.setSetting(MadeMeanwhile.setting, .text(made.text)) }
+  }
 
   /// Which of the objects that live here were here when it began: keys are given out in order.
   func held() throws -> HeldObjects {
     guard let last = try lastKeys() else { return HeldObjects(last: nil) }
+    let made = try MadeMeanwhile.load(transaction)
+    let roots = schema.entities.filter { $0.number == $0.rootNumber }
     return HeldObjects(
       last: Dictionary(
-        schema.entities.lazy.filter { $0.number == $0.rootNumber }
-          .map { ($0.number, last[$0.name] ?? .max) }, uniquingKeysWith: max))
+        roots.map { ($0.number, last[$0.name] ?? .max) }, uniquingKeysWith: max),
+      made: Dictionary(
+        roots.map { ($0.number, made?.ranges(root: $0.name) ?? []) }, uniquingKeysWith: +))
   }
 
   /// Counts the deletes of one entry.
@@ -77,10 +99,17 @@ struct MassDeleteBrake {
   /// The objects that were here when it began, and still are.
   private func heldCount() throws -> Int {
     guard let last = try lastKeys() else { return try schema.objectCount(transaction) }
+    let made = try MadeMeanwhile.load(transaction)
     var count = 0
     for entity in schema.entities where entity.number == entity.rootNumber {
       count += try transaction.objectCount(
         ofHierarchy: entity.description, through: last[entity.name] ?? .max)
+      for range in made?.ranges(root: entity.name) ?? [] {
+        count += try transaction.objectCount(
+          ofHierarchy: entity.description, through: range.upperBound)
+        count -= try transaction.objectCount(
+          ofHierarchy: entity.description, through: range.lowerBound - 1)
+      }
     }
     return count
   }
@@ -138,6 +167,7 @@ struct MassDeleteBrake {
   static func release(_ transaction: WriteTransaction) throws {
     try transaction.setSetting(deletedSetting, nil)
     try transaction.setSetting(heldSetting, nil)
+    try transaction.setSetting(MadeMeanwhile.setting, nil)
   }
 }
 
@@ -145,14 +175,19 @@ struct MassDeleteBrake {
 struct HeldObjects {
   /// By the numbers of root entities; nil where that is not known, and all count.
   fileprivate let last: [Int32: Int64]?
+  /// What was made here since.
+  private let made: [Int32: [ClosedRange<Int64>]]
 
-  fileprivate init(last: [Int32: Int64]?) { self.last = last }
+  fileprivate init(last: [Int32: Int64]?, made: [Int32: [ClosedRange<Int64>]] = [:]) {
+    self.last = last
+    self.made = made
+  }
 
   /// - Parameter root: the number of its root entity.
   func has(_ key: Int64, root: Int32) -> Bool {
     guard let last else { return true }
     // A hierarchy that has another name since counts as a whole.
-    return key <= last[root] ?? .max
+    return key <= last[root] ?? .max || made[root]?.contains { $0.contains(key) } == true
   }
 }
 

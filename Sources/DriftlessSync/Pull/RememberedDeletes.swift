@@ -8,6 +8,9 @@ import Foundation
 ///
 /// Deletes of what a zone knew and lost are another matter: they are told as tombstones (`OfferedDeletes`). What was deleted
 /// in a zone that the store has left, and came with another one, is noted here until it is told (`FormerZone`).
+///
+/// When each was noted lies in a table beside it (`ZDL_DELETED_SINCE`): programs of before write the six columns that they know, and
+/// the term of what they wrote begins with the next sync.
 struct RememberedDeletes {
   struct Row {
     var identity: UUID
@@ -44,16 +47,20 @@ struct RememberedDeletes {
     _ identity: UUID, _ key: ObjectKey, maker: UInt64, time: HybridTime,
     _ transaction: WriteTransaction
   ) throws {
-    try transaction.connection.perform(
+    let connection = transaction.connection
+    try connection.perform(
       """
-      INSERT INTO ZDL_DELETED (identity, entity, key, maker, time, has_come, noted)
-      VALUES (?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING
+      INSERT INTO ZDL_DELETED (identity, entity, key, maker, time, has_come)
+      VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING
       """,
       [
         .uuid(identity), .integer(Int64(key.entity)), .integer(key.key),
         .integer(Int64(bitPattern: maker)), .integer(Int64(bitPattern: time.rawValue)),
-        .real(try SeenTime.seconds(transaction)),
       ])
+    guard connection.changes > 0 else { return }
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_DELETED_SINCE VALUES (?, ?)",
+      [.uuid(identity), .real(try SeenTime.seconds(transaction))])
   }
 
   /// Notes the pending deletes of objects that the zone does not know.
@@ -126,6 +133,7 @@ struct RememberedDeletes {
 
   static func removeAll(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_DELETED")
+    try connection.perform("DELETE FROM ZDL_DELETED_SINCE")
   }
 
   /// What an object that came was here.
@@ -153,30 +161,54 @@ struct RememberedDeletes {
 
   mutating func forget(_ identity: UUID) throws {
     try connection.perform("DELETE FROM ZDL_DELETED WHERE identity = ?", [.uuid(identity)])
+    try connection.perform("DELETE FROM ZDL_DELETED_SINCE WHERE identity = ?", [.uuid(identity)])
   }
 
   /// Lets go of those whose term has passed: a copy of the store may sleep for as long as a zone tells names of saves.
   static func trim(_ dates: SeenTime.Dates, on connection: SQLiteConnection) throws {
+    try connection.perform(
+      """
+      INSERT INTO ZDL_DELETED_SINCE SELECT identity, ? FROM ZDL_DELETED
+      WHERE identity NOT IN (SELECT identity FROM ZDL_DELETED_SINCE)
+      """, [.real(dates.now)])
     try dates.trim(
-      "ZDL_DELETED", by: "noted", after: SyncTuning.rememberedDeleteSeconds, on: connection)
+      "ZDL_DELETED_SINCE", by: "noted", after: SyncTuning.rememberedDeleteSeconds, on: connection)
+    // Programs of before let go of a delete, and know of no date.
+    try connection.execute(
+      """
+      DELETE FROM ZDL_DELETED WHERE identity NOT IN (SELECT identity FROM ZDL_DELETED_SINCE);
+      DELETE FROM ZDL_DELETED_SINCE WHERE identity NOT IN (SELECT identity FROM ZDL_DELETED)
+      """)
   }
 
-  /// Gives a table of an earlier version the column that it lacks: their term begins with the next sync.
+  /// Takes the dates out of a table of an earlier version, which had them in a column of their own.
   static func complete(on connection: SQLiteConnection) throws {
-    guard try !EngineTables.has(column: "noted", of: "ZDL_DELETED", on: connection) else { return }
-    try connection.execute("ALTER TABLE ZDL_DELETED ADD COLUMN noted REAL NOT NULL DEFAULT 0")
+    guard try EngineTables.has(column: "noted", of: "ZDL_DELETED", on: connection) else { return }
+    try connection.execute(
+      """
+      INSERT OR IGNORE INTO ZDL_DELETED_SINCE
+      SELECT identity, noted FROM ZDL_DELETED WHERE noted > 0;
+      ALTER TABLE ZDL_DELETED RENAME TO ZDL_DELETED_FORMER;
+      \(statement);
+      INSERT INTO ZDL_DELETED SELECT identity, entity, key, maker, time, has_come FROM ZDL_DELETED_FORMER;
+      DROP TABLE ZDL_DELETED_FORMER
+      """)
   }
 
   /// What each row keeps by itself.
   static let rules: [RowRule] = [
     .identity("identity"), .integer("maker"), .integer("time"), .integer("has_come", 0...1),
-    .seconds("noted"),
   ]
+  static let sinceRules: [RowRule] = [.identity("identity"), .seconds("noted")]
   static let statement = """
     CREATE TABLE IF NOT EXISTS ZDL_DELETED(
       identity BLOB PRIMARY KEY, entity INTEGER NOT NULL, key INTEGER NOT NULL,
       maker INTEGER NOT NULL, time INTEGER NOT NULL,
-      has_come INTEGER NOT NULL, noted REAL NOT NULL\(RowRule.constraints(rules))) WITHOUT ROWID
+      has_come INTEGER NOT NULL\(RowRule.constraints(rules))) WITHOUT ROWID
+    """
+  static let sinceStatement = """
+    CREATE TABLE IF NOT EXISTS ZDL_DELETED_SINCE(
+      identity BLOB PRIMARY KEY, noted REAL NOT NULL\(RowRule.constraints(sinceRules))) WITHOUT ROWID
     """
 }
 

@@ -105,7 +105,7 @@ struct PushBuilding {
       values.beginPart()
       var builder = builder(after: made)
       let built = try builder.build(&window, of: selection, header: header, within: bounds)
-      unsent.merge(builder.unsent) { $0.union(with: $1) }
+      unsent.merge(builder.unsent) { $0.union($1) }
       guard let built else { continue }
       made = builder.newPlaces
       window.add(builder.later)
@@ -162,13 +162,5 @@ private final class PartFile {
     }
     guard frame.count == part.count else { throw SyncError.damaged("a part of a push") }
     return frame
-  }
-}
-
-extension PropertyMask {
-  fileprivate func union(with other: PropertyMask) -> PropertyMask {
-    var union = self
-    union.formUnion(other)
-    return union
   }
 }

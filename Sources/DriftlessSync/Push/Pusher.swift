@@ -38,6 +38,8 @@ package struct Pusher: Sendable {
     case pulled
     case renewed
     case quarantined
+    /// What is to wait for room waits, or nothing of what was asked for was found.
+    case leftOut(isFound: Bool)
   }
 
   package enum Action: Sendable {
@@ -53,6 +55,9 @@ package struct Pusher: Sendable {
     case renewReplica
     /// Set the one object in flight aside, with the reason, and empty the outbox.
     case quarantine(SyncError)
+    /// Leave the saves of these objects of the zone out, since what they meet there does not fit the disk; where none of them
+    /// is in flight, and the change set is one save, that one.
+    case leaveOut([UInt64])
     case finish
     case fail(any Error)
   }
@@ -99,6 +104,8 @@ package struct Pusher: Sendable {
   private var narrowedPlace: UInt64?
   /// Of what is tried again: whether what the zone names next comes along, though nothing is newer at the place.
   private var mayBringAlong = true
+  /// The disk has no room for all of the log: what is older than the zone waits for that, and is not what is wrong.
+  package var isCut = false
 
   /// - Parameter triedAgain: So many objects of what is pending were stale for good before, and are expected to be: each is
   ///   sent alone until the zone takes one.
@@ -134,6 +141,11 @@ package struct Pusher: Sendable {
       return after(next)
     case (.waiting, .pulled), (.waiting, .renewed), (.waiting, .quarantined):
       return build()
+    case (.waiting, .leftOut(let isFound)):
+      // Saves are looked for, and never cut.
+      portion = Portion(
+        objectsMax: isFound ? objectsMax : max(1, min(objectsInFlight, portion.objectsMax) / 2))
+      return build()
     default:
       state = .done
       return .fail(
@@ -148,7 +160,7 @@ package struct Pusher: Sendable {
     case .accepted(let reply):
       staleAnswers = 0
       stalePlace = nil
-      narrowedPlace = nil
+      if !isCut { narrowedPlace = nil }
       quarantinedInARow = 0
       conflictingInARow = 0
       conflictingObjects = 0
@@ -222,6 +234,10 @@ package struct Pusher: Sendable {
     }
     narrowedPlace = place
     portion.inTheWay = []
+    if isCut {
+      state = .waiting
+      return .leaveOut(objects)
+    }
     conflictingObjects = max(conflictingObjects, objectsInFlight)
     let error = SyncError(
       .conflicting,

@@ -122,8 +122,19 @@ enum KeptFrames {
     _ options: SyncOptions, _ dates: SeenTime.Dates, on connection: SQLiteConnection
   ) throws {
     try dates.trim("ZDL_FRAME", by: "time", after: options.keptFrameSeconds, on: connection)
-    var bytes = try connection.number("SELECT coalesce(sum(length(frame)), 0) FROM ZDL_FRAME")
-    while bytes > Int64(options.keptFrameBytesMax) {
+    try trim(to: options.keptFrameBytesMax, on: connection)
+  }
+
+  /// What they take.
+  static func bytes(on connection: SQLiteConnection) throws -> Int {
+    Int(
+      clamping: try connection.number("SELECT coalesce(sum(length(frame)), 0) FROM ZDL_FRAME"))
+  }
+
+  /// Lets go of the oldest beyond so many bytes.
+  static func trim(to bytesMax: Int, on connection: SQLiteConnection) throws {
+    var bytes = Int64(try Self.bytes(on: connection))
+    while bytes > Int64(bytesMax) {
       let oldest = try connection.number("SELECT min(sequence) FROM ZDL_FRAME")
       bytes -= try connection.number(
         "SELECT length(frame) FROM ZDL_FRAME WHERE sequence = ?", [.integer(oldest)])

@@ -48,7 +48,7 @@ struct LeftCounts {
     areKept: Bool, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
     try transaction.setCounting(false)
-    guard !areKept else { return }
+    guard !areKept else { return try forgetUncounted(transaction, schema: schema) }
     let connection = transaction.connection
     var counters: [(ObjectKey, String)] = []
     try BaseValues.forEachProperty(on: connection) { key, property in
@@ -60,6 +60,36 @@ struct LeftCounts {
       try BaseValues.replace(key, property, with: [], asserting: [], on: connection)
     }
     try TransactionDeltas.dropAll(on: connection)
+  }
+}
+
+extension LeftCounts {
+  /// Where a program that keeps no counts edited a counter while the store was away, it is not known what all of them went on from:
+  /// the later total stands, and the journal has the other.
+  private static func forgetUncounted(
+    _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    guard let left = try LeftZone.kept(transaction)?.lastTransaction else {
+      return
+    }
+    var edits: [ObjectKey: [String: Set<Int64>]] = [:]
+    try transaction.forEachChange(after: left, passingOver: .imported) { header, type, key, mask in
+      guard type == .update, let mask, let entity = schema.entity(numbered: key.entity) else {
+        return
+      }
+      for property in entity.properties where property.isCounter && mask.contains(property.slot) {
+        edits[key, default: [:]][property.name, default: []].insert(header.number)
+      }
+    }
+    for (key, properties) in edits {
+      for (name, saves) in properties
+      where try BaseValues.value(of: key, name, on: transaction.connection) != nil {
+        let known = try Set(transaction.deltas(of: key, name).map(\.transaction))
+        guard !saves.isSubset(of: known) else { continue }
+        try BaseValues.replace(key, name, with: [], asserting: [], on: transaction.connection)
+        try transaction.dropDeltas(of: key, name)
+      }
+    }
   }
 }
 

@@ -14,6 +14,11 @@ struct LeftZone: Codable {
   private var generation: UUID
   /// Up to which place of the log everything was settled with what is pending here.
   private(set) var place: UInt64
+  /// Places of the log that the store knew, the last one first: the server may be put back while it is away. Nil from programs
+  /// of before.
+  private var places: [Place]?
+  /// The log was asked, since the store came back, whether it has the last of them.
+  private var isFollowed: Bool?
   /// The last transaction of before it left, and the last one that the zone had acknowledged; nil from programs of before.
   private var transaction: Int64?
   private(set) var acknowledged: Int64?
@@ -23,6 +28,11 @@ struct LeftZone: Codable {
   private var former: Int64?
   /// Deletes up to this transaction were looked for.
   private var noted: Int64?
+
+  private struct Place: Codable {
+    var sequence: UInt64
+    var chain: Data
+  }
 
   /// Pending deletes of what the zone had.
   private struct Delete {
@@ -86,9 +96,13 @@ struct LeftZone: Codable {
       zoneID: state.zoneID, generation: state.generation, place: state.cursor,
       transaction: try transaction.maximumTransactionNumber(), acknowledged: state.acknowledged,
       former: try FormerZone.last(transaction))
+    left.places = try knownPlaces(state, transaction)
     // It left the zone before, and has not read the log anew since.
     if let before = decode(try transaction.setting(setting)), before.generation == left.generation {
-      left.place = max(left.place, before.place)
+      if before.place >= left.place {
+        left.place = before.place
+        left.places = before.places
+      }
       left.noted = before.noted
       // A program of before came back, and knows no bases of what was pending then.
       if before.counts == nil { counts = nil }
@@ -124,7 +138,9 @@ struct LeftZone: Codable {
     if left.generation != info.generation {
       left.generation = info.generation
       left.place = 0
+      left.places = nil
     }
+    left.isFollowed = nil
     try left.noteDeletes(transaction, schema)
   }
 
@@ -177,6 +193,49 @@ struct LeftZone: Codable {
     try save(transaction)
   }
 
+  /// The place of the log up to which it was known, and others before it at distances that double.
+  private static func knownPlaces(
+    _ state: ReplicaState, _ transaction: ReadTransaction
+  ) throws -> [Place] {
+    let all = try LogPlaces.all(
+      of: state.generation, through: state.cursor, on: transaction.connection)
+    var places: [Place] = []
+    var distance: UInt64 = 0
+    for mark in all.reversed() where state.cursor - mark.sequence >= distance {
+      places.append(Place(sequence: mark.sequence, chain: mark.chain.bytes))
+      distance = max(1, 2 * (state.cursor - mark.sequence))
+    }
+    return places
+  }
+
+  /// The places of the log that the store knew, while the log was not asked whether it has the last of them; nil where it was, or none
+  /// are known.
+  var placesToFollow: [LogMark]? {
+    guard isFollowed != true, let places, !places.isEmpty else { return nil }
+    return places.compactMap { place in
+      LogChain(bytes: place.chain).map { LogMark(sequence: place.sequence, chain: $0) }
+    }
+  }
+
+  /// The log goes on from what the store knew of it.
+  static func follow(_ transaction: WriteTransaction) throws {
+    guard var left = decode(try transaction.setting(setting)) else { return }
+    left.isFollowed = true
+    try left.save(transaction)
+  }
+
+  /// Of the log that the store knew, what came after a place is lost: of what it counted nothing is known but the totals.
+  static func lose(
+    after place: UInt64, _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    guard var left = decode(try transaction.setting(setting)) else { return }
+    left.place = min(left.place, place)
+    left.places = nil
+    left.counts = nil
+    try LeftCounts.come(areKept: false, transaction, schema: schema)
+    try left.save(transaction)
+  }
+
   static func forget(_ transaction: WriteTransaction) throws {
     try transaction.setSetting(setting, nil)
   }
@@ -187,6 +246,9 @@ struct LeftZone: Codable {
   }
 
   var keepsCounts: Bool { counts == true }
+
+  /// The last transaction of before the store left; nil from programs of before.
+  var lastTransaction: Int64? { transaction }
 
   static func decode(_ value: SQLiteValue?) -> LeftZone? {
     guard case .text(let text)? = value else { return nil }

@@ -16,7 +16,7 @@ public struct Reconciliation: Hashable, Sendable, Codable {
   public enum Cause: String, Hashable, Sendable, Codable {
     /// The zone was replaced on purpose.
     case replaced
-    /// The logs had parted, and this replica may only read.
+    /// The logs had parted, or it had forgotten what it knew of the zone, and this replica may only read.
     case mayOnlyRead
     /// A person gave up what was not sent (`SyncEngine.giveUpUnsent()`).
     case asked
@@ -25,7 +25,7 @@ public struct Reconciliation: Hashable, Sendable, Codable {
     package var text: String {
       switch self {
       case .replaced: "the zone was replaced on purpose"
-      case .mayOnlyRead: "the server's log is another one, and this store may only read"
+      case .mayOnlyRead: "this store may only read, and the server's log is not one that it knows"
       case .asked: "what was not sent was given up"
       }
     }

@@ -57,6 +57,7 @@ extension SyncEngine {
     _ report: inout SyncReport, _ step: (inout SyncReport) async throws -> Void
   ) async throws {
     try await learnReplacements()
+    try await takeZoneOfReader(&report)
     for _ in 0..<SyncTuning.reconcileRoundsMax {
       do {
         return try await step(&report)
@@ -172,6 +173,9 @@ extension SyncEngine {
     return isAllowed
   }
 
+  /// Fails where the replica may not offer to a server that was put back without a person.
+  func admitPutBack() throws { try admit(Self.offering) }
+
   private static let putBack =
     "The server's log is not the one that this store knew: it was put back."
   private static let offering =
@@ -259,6 +263,18 @@ extension SyncEngine {
     }
   }
 
+  /// Begins the generation's log again from its start, and offers what the store holds, without the entries that were lost.
+  ///
+  /// - Parameter acknowledged: the last transaction that the log had acknowledged.
+  func offerAnew(
+    _ state: inout ReplicaState, acknowledged: Int64, head: UInt64, _ transaction: WriteTransaction
+  ) throws -> Int {
+    state.acknowledged = acknowledged
+    try FormerLog.note(acknowledged: acknowledged, transaction)
+    return try Self.startOver(
+      &state, in: state.generation, head: head, transaction, schema: schema)
+  }
+
   /// Goes back to the last common place of both logs: what was edited above it is offered anew, with
   /// the times of the edits. What was never acknowledged stays pending as it is.
   private func rollBack(
@@ -266,12 +282,17 @@ extension SyncEngine {
   ) throws -> Int {
     let connection = transaction.connection
     try FormerParking.keep(above: place.sequence, transaction)
+    // A store that left the zone, and reads the log again, knew more of it than it has read.
+    if let left = try LeftZone.kept(transaction), left.place > place.sequence,
+      let acknowledged = left.acknowledged
+    {
+      return try offerAnew(&state, acknowledged: acknowledged, head: head, transaction)
+    }
     guard let next = try LogPlaces.nextNumber(after: place.sequence, on: connection),
       try KeptFrames.cover(after: place.sequence, through: state.cursor, on: connection)
     else {
-      try FormerLog.note(acknowledged: state.acknowledged, transaction)
-      return try Self.startOver(
-        &state, in: state.generation, head: head, transaction, schema: schema)
+      return try offerAnew(
+        &state, acknowledged: state.acknowledged, head: head, transaction)
     }
     let pending = try PendingLoader.load(
       transaction, schema: schema, acknowledged: state.acknowledged)
@@ -340,7 +361,7 @@ extension SyncEngine {
     }
   }
 
-  private func noted(
+  func noted(
     _ kind: Reconciliation.Kind, _ place: UInt64, _ info: ZoneInfo, after known: ReplicaState,
     _ report: inout SyncReport, _ body: (WriteTransaction, inout ReplicaState) throws -> Int
   ) async throws {

@@ -38,6 +38,20 @@ extension SyncEngine {
     return report
   }
 
+  /// Takes the zone's state in a store that may only read and has forgotten what it knew of the zone.
+  func takeZoneOfReader(_ report: inout SyncReport) async throws {
+    guard try store.read({ try $0.setting(Self.takesZoneSetting) != nil }) else { return }
+    try lock()
+    let info = try await transport.zoneInfo()
+    guard !info.mayWrite else {
+      // By now it may offer what it holds.
+      return try bookkeep { try $0.setSetting(Self.takesZoneSetting, nil) }
+    }
+    let state = try replicaState()
+    try Self.check(info, isOfZoneOf: state)
+    try await takeZone(info, after: state, because: .mayOnlyRead, &report)
+  }
+
   /// Keeps an export of what the store holds beside it, empties the store, and begins the zone's new
   /// log.
   func takeZone(
@@ -107,6 +121,7 @@ extension SyncEngine {
       try UnsentSince.forget(transaction)
       try ParkedValues.removeAll(on: connection)
       try FormerLog.forget(transaction)
+      try transaction.setSetting(Self.takesZoneSetting, nil)
       try Graves.dropAll(on: connection)
       state.acknowledged = try transaction.maximumTransactionNumber()
       isWritten = true

@@ -27,12 +27,13 @@ import DriftlessSQLite
 /// | `ZDL_PARKED` | entries of the log that were not taken in, whole or in part, and why |
 /// | `ZDL_PARKED_FORMER` | such entries of logs that are gone (`FormerParking`) |
 /// | `ZDL_DELETED` | deletes that the zone never heard of, of objects that may come (`RememberedDeletes`) |
+/// | `ZDL_DELETED_SINCE` | when those were noted |
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 /// | `ZDL_SEGMENT` | files of the zone's snapshot that are being fetched (`SegmentPieces`) |
 /// | `ZDL_VALUE` | large values on their way to the zone or from it (`ValuePieces`) |
 enum EngineTables {
   /// Grows with each table or column that is added, and with each rule that a table declares.
-  static let version: Int64 = 15
+  static let version: Int64 = 16
   static let versionSetting = "sync.tables"
 
   private static let statements =
@@ -41,7 +42,7 @@ enum EngineTables {
     + [
       ZoneStates.statement, ParkedValues.statement, Quarantine.statement, ImportTimes.statement,
       LogPlaces.statement, KeptFrames.statement, KeptKeys.statement, LackedValues.statement,
-      RememberedDeletes.statement,
+      RememberedDeletes.statement, RememberedDeletes.sinceStatement,
       StampOrigins.statement, SegmentPieces.statement, FormerParking.statement,
       OutboxPart.statement, StagedEntries.statement, ValuePieces.statement,
     ] + Unions.aliasStatements
@@ -182,7 +183,9 @@ enum EngineTables {
     let notes: [String: (SQLiteConnection) throws -> Void] = [
       "ZDL_KEPT": KeptKeys.removeAll(on:), "ZDL_LACKED": LackedValues.removeAll(on:),
       "ZDL_ALIAS": Unions.removeAliases(on:),
-      "ZDL_DELETED": RememberedDeletes.removeAll(on:), "ZDL_IMPORT": ImportTimes.removeAll(on:),
+      "ZDL_DELETED": RememberedDeletes.removeAll(on:),
+      "ZDL_DELETED_SINCE": RememberedDeletes.removeAll(on:),
+      "ZDL_IMPORT": ImportTimes.removeAll(on:),
       "ZDL_GRAVE": Graves.dropAll(on:), "ZDL_SEGMENT": SegmentPieces.dropAll(on:),
       "ZDL_STAGED": StagedEntries.removeAll(on:), "ZDL_VALUE": ValuePieces.dropAll(on:),
       "ZDL_PARKED_VALUE": ParkedValues.removeAll(on:),

@@ -96,7 +96,10 @@ struct ReplicaState: Hashable, Sendable {
   /// Saves the state with what history must keep for it: everything after the acknowledged
   /// transaction.
   func save(in transaction: WriteTransaction) throws {
-    try save(on: transaction.connection)
+    // A replica to which nothing happens writes nothing.
+    if try Self.load(from: transaction.connection) != self {
+      try save(on: transaction.connection)
+    }
     try transaction.registerHistoryReader(Self.historyReader, through: acknowledged)
   }
 

@@ -56,7 +56,9 @@ struct SeenTime: Equatable {
     let known = try load(transaction)
     var seen = known ?? SeenTime(zone)
     seen.look(at: zone)
-    if seen != known { try transaction.setSetting(setting, .text(seen.text)) }
+    if known.map({ abs(seen.zone - $0.zone) >= SyncTuning.seenSecondsMin }) ?? true {
+      try transaction.setSetting(setting, .text(seen.text))
+    }
     return Dates(now: seen.seconds, areTold: known != nil)
   }
 

@@ -72,15 +72,16 @@ struct LostCells {
 }
 
 extension SyncEngine {
-  /// Offers sealed values that the zone lacks, with the times of their edits, sealed anew.
-  func offerLostCells() throws {
+  /// Offers sealed values that the zone lacks, with the times of their edits, sealed anew. Who may only read offers none: what it
+  /// cannot send would wait for ever.
+  func offerLostCells() async throws {
     let lacking = valueMemory.lacking
     guard !lacking.isEmpty, schema.keys != nil, schema.entities.contains(where: \.hasSealed)
     else { return }
     let found = try store.read {
       try LostCells.properties(with: lacking, $0, schema: schema)
     }
-    guard !found.isEmpty else { return }
+    guard !found.isEmpty, try await transport.zoneInfo().mayWrite else { return }
     try offerSealedAnew { found[$0] ?? PropertyMask() }
   }
 }

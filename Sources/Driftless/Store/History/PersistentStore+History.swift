@@ -175,6 +175,7 @@ extension WriteTransaction {
       try ChangeTable.drop(through: last, on: connection)
     }
     try TransactionNotes.drop(before: bound, on: connection)
+    try foldDeltas(before: bound)
     let deleted = try TransactionTable.drop(before: bound, on: connection)
     var floor = bound - 1
     if case .integer(let former)? = try setting(StoreSettings.historyFloor) {

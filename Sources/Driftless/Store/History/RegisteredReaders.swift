@@ -13,7 +13,10 @@ enum RegisteredReaders {
     _ name: String, through number: Int64, on connection: SQLiteConnection
   ) throws {
     try connection.run(
-      "INSERT OR REPLACE INTO ZDL_HISTORY_READER VALUES (?, ?)", .text(name), .integer(number))
+      """
+      INSERT INTO ZDL_HISTORY_READER VALUES (?, ?)
+      ON CONFLICT DO UPDATE SET number = excluded.number WHERE number <> excluded.number
+      """, .text(name), .integer(number))
   }
 
   static func remove(_ name: String, on connection: SQLiteConnection) throws {

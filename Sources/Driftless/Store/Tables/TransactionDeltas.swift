@@ -201,4 +201,41 @@ extension WriteTransaction {
       AND transaction_number = ?
       """, .integer(Int64(key.entity)), .integer(key.key), .text(property), .integer(transaction))
   }
+
+  /// Of what transactions did that history does not have any more, and that go by no name therefore, one sum of each counter stays, and
+  /// of what else adds up the value that the last of them left.
+  ///
+  /// - Parameter bound: transactions before it may be gone.
+  func foldDeltas(before bound: Int64) throws {
+    let statement = try connection.prepare(
+      """
+      SELECT entity, key, property, max(transaction_number) FROM ZDL_DELTA d
+      WHERE transaction_number > 0 AND transaction_number < ?
+      AND NOT EXISTS (SELECT 1 FROM ZDL_TRANSACTION t WHERE t.number = d.transaction_number)
+      GROUP BY entity, key, property HAVING count(*) > 1
+      """)
+    var found: [(key: ObjectKey, property: String, last: Int64)] = []
+    do {
+      defer { statement.reset() }
+      statement.bind(bound, at: 1)
+      while try statement.step() {
+        found.append((statement.objectKey(0, 1), statement.string(2), statement.int64(3)))
+      }
+    }
+    for (key, property, last) in found {
+      let gone = try deltas(of: key, property).filter {
+        $0.transaction > 0 && $0.transaction <= last && $0.name == 0
+      }
+      guard let newest = gone.last else { continue }
+      let isKnown = gone.allSatisfy { !$0.value.isNull }
+      let sum = gone.dropLast().reversed().reduce(newest.value as PropertyValue?) { sum, delta in
+        sum.flatMap { CounterDelta.sum($0, delta.value) }
+      }
+      for delta in gone { try dropDelta(of: key, property, transaction: delta.transaction) }
+      try keepDelta(
+        TransactionDelta(
+          transaction: newest.transaction, name: 0,
+          value: isKnown ? sum ?? newest.value : .null), of: key, property)
+    }
+  }
 }
