@@ -59,7 +59,7 @@ public struct StoreMetadata: @unchecked Sendable {  // property-list values that
     self.values = values
   }
 
-  /// - Throws: `StoreError` for values that no property list can have, which Foundation would end the process over.
+  /// - Throws: `StoreError` for values that no property list can have.
   func plist() throws -> Data {
     guard PropertyListSerialization.propertyList(values, isValidFor: .binary) else {
       throw StoreError(
