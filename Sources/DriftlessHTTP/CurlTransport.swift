@@ -117,6 +117,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// Asks where the zone's log stands.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused.
   public func zoneInfo() async throws -> ZoneInfo {
     try await send(.get, path: "", bodyBytesMax: options.jsonBytesMax) { response in
       try self.answers.decode(ZoneInfo.self, from: response)
@@ -124,6 +126,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// Has the server take this transport's token for a code. The token itself is not sent.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.codeUsed` where another token was made for the code.
   public func enroll(code: String) async throws {
     guard let token = ReplicaToken(token) else {
       throw TransportError(
@@ -145,6 +149,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// Hands a change set to the zone.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.stale`, `.diverged`, `.tooLarge`.
   public func push(_ frame: Data) async throws -> PushReply {
     try await send(
       .post(frame, contentType: WirePath.changeSetType), path: "/changes",
@@ -155,6 +161,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// Hands a part of a push to the zone that others follow.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.notStaged`, `.unsupported`.
   public func stage(_ part: Data) async throws -> StagedReply {
     try await send(
       .post(part, contentType: WirePath.changeSetType), path: "/changes",
@@ -165,6 +173,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// Reads the zone's log after a cursor; waits for news when asked to.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.diverged`, `.generationChanged`.
   public func pull(_ request: PullRequest) async throws -> PullPage {
     func sized() -> PullRequest {
       var sized = request
@@ -181,6 +191,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// Hands over entries that the zone lost.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.diverged`.
   public func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply {
     try await send(
       .post(PullPage.body(of: entries), contentType: WirePath.logType), path: "/refill",
@@ -191,6 +203,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// The highest of some places of a replica's log that is the zone's own.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused.
   public func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark? {
     let request = CommonPlaceRequest(generation: generation, marks: marks)
     return try await send(
@@ -202,11 +216,15 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// What the zone's log comes to; nil where the server has not added it up.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused.
   public func snapshot(of generation: UUID) async throws -> Snapshot? {
     try await snapshot("generation=\(generation.uuidString)")
   }
 
   /// What stands for the entries of the zone's log that were purged; nil where none were.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused.
   public func keptSnapshot(of generation: UUID) async throws -> Snapshot? {
     try await snapshot("generation=\(generation.uuidString)&kept=1")
   }
@@ -227,6 +245,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// A piece of a file of a snapshot: less of it than is asked for where the line breaks.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.noSnapshot`.
   public func segment(
     _ name: String, of generation: UUID, range: Range<Int>
   ) async throws -> Data {
@@ -241,6 +261,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// Hands a piece of a large value to the zone.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.tooLarge`, `.damaged`.
   public func put(_ piece: ValuePiece) async throws -> ValueState {
     do {
       return try await send(
@@ -258,6 +280,8 @@ public final class CurlTransport: ZoneTransport {
   private static let notFound = ProtocolError.Code(rawValue: "not-found")
 
   /// A piece of a large value of the zone.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.noValue`.
   public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
     do {
       return try await send(
@@ -273,6 +297,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// Large values that the zone's log names and the zone lacks.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused.
   public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
     do {
       return try await send(
@@ -287,6 +313,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// Digests of what the zone's log comes to.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.unsupported`, `.diverged`.
   public func digests(at cursor: Cursor) async throws -> ZoneDigests {
     do {
       return try await send(
@@ -301,6 +329,8 @@ public final class CurlTransport: ZoneTransport {
   }
 
   /// A part of the digests of a place, or the objects that they are of.
+  ///
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.noSnapshot`.
   public func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
     let (path, type) = HTTPWire.path(of: part)
     return try await send(

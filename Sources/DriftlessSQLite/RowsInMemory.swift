@@ -18,10 +18,68 @@ package struct RowsInMemory {
   let source: UnsafeRawPointer
   let emit: Emit
 
-  package init(count: Int, source: UnsafeRawPointer, emit: Emit) {
+  init(count: Int, source: UnsafeRawPointer, emit: Emit) {
+    assert(count >= 0, "there are rows, or none")
     self.count = count
     self.source = source
     self.emit = emit
+  }
+
+  // MARK: Lending
+
+  /// Lends rows of one number each, the column `c0`, for as long as `body` runs.
+  package static func lending(_ numbers: [Int64], _ body: (RowsInMemory) throws -> Void) rethrows {
+    try numbers.withUnsafeBufferPointer { numbers in
+      guard let start = numbers.baseAddress else { return }
+      try body(
+        RowsInMemory(count: numbers.count, source: start) { source, row, _, context in
+          SQLiteResult(context).set(source.assumingMemoryBound(to: Int64.self)[row])
+        })
+    }
+  }
+
+  /// Two numbers, the columns `c0` and `c1`.
+  package struct Pair {
+    let first: Int64
+    let second: Int64
+
+    package init(_ first: Int64, _ second: Int64) {
+      self.first = first
+      self.second = second
+    }
+  }
+
+  /// Lends rows of two numbers each for as long as `body` runs.
+  package static func lending(_ pairs: [Pair], _ body: (RowsInMemory) throws -> Void) rethrows {
+    try pairs.withUnsafeBufferPointer { pairs in
+      guard let start = pairs.baseAddress else { return }
+      try body(
+        RowsInMemory(count: pairs.count, source: start) { source, row, column, context in
+          let pair = source.assumingMemoryBound(to: Pair.self)[row]
+          SQLiteResult(context).set(column == 0 ? pair.first : pair.second)
+        })
+    }
+  }
+
+  /// Lends rows that `emit` writes from a source of the caller's for as long as `body` runs.
+  ///
+  /// - Parameters:
+  ///   - source: What `emit` gets by ``lent(_:as:)``. It holds handles of what lies elsewhere, so that reading counts no
+  ///     references.
+  ///   - count: How many rows it has.
+  package static func lending<Source>(
+    _ source: Source, count: Int, emit: Emit, _ body: (RowsInMemory) throws -> Void
+  ) rethrows {
+    try withUnsafePointer(to: source) {
+      try body(RowsInMemory(count: count, source: $0, emit: emit))
+    }
+  }
+
+  /// The source that was lent, of the type that it was lent with.
+  @inlinable
+  @inline(__always)
+  package static func lent<Source>(_ source: UnsafeRawPointer, as type: Source.Type) -> Source {
+    source.assumingMemoryBound(to: type).pointee
   }
 }
 
@@ -122,6 +180,7 @@ private enum RowsTable {
     methods.xColumn = { cursor, context, column in
       let cursor = RowsTable.cursor(cursor)
       guard let rows = cursor.pointee.rows, let context else { return SQLITE_MISUSE }
+      assert(cursor.pointee.row < rows.count, "a row beyond those that are lent")
       rows.emit(rows.source, cursor.pointee.row, column, context)
       return SQLITE_OK
     }

@@ -1,14 +1,6 @@
 import CSQLite
 
 extension SQLiteConnection {
-  /// Runs `body` on one state of the database, while others go on writing.
-  package func withSnapshot<T>(_ body: () throws -> T) throws -> T {
-    try execute("BEGIN")
-    defer { if isInTransaction { try? execute("COMMIT") } }
-    _ = try scalar("SELECT COUNT(*) FROM sqlite_master")
-    return try body()
-  }
-
   /// Copies the database over that of another connection. Inside a snapshot it does not start over when others commit.
   ///
   /// - Parameters:

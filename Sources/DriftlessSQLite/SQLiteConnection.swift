@@ -89,6 +89,7 @@ package final class SQLiteConnection {
   package func close() {
     guard !isClosed else { return }
     isClosed = true
+    letGoOfState()
     statements.removeAll()
     sqlite3_close_v2(handle)
   }
@@ -148,29 +149,6 @@ package final class SQLiteConnection {
     statement.bind(values)
     defer { statement.reset() }
     return try statement.step() ? statement.value(0) : nil
-  }
-
-  /// How a transaction begins.
-  package enum TransactionStart: String {
-    /// As the first statement asks for it.
-    case deferred = "BEGIN"
-    /// No other connection writes from now on.
-    case immediate = "BEGIN IMMEDIATE"
-    /// No other connection reads or writes from now on.
-    case exclusive = "BEGIN EXCLUSIVE"
-  }
-
-  /// Runs `body` in one transaction. When it throws, nothing was done.
-  package func transaction<T>(_ start: TransactionStart, _ body: () throws -> T) throws -> T {
-    try execute(start.rawValue)
-    do {
-      let result = try body()
-      try execute("COMMIT")
-      return result
-    } catch {
-      if isInTransaction { try? execute("ROLLBACK") }
-      throw error
-    }
   }
 
   /// Runs `body` with another page cache than the usual one: work that passes over much of the file fills a large one with

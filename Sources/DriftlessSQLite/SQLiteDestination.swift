@@ -1,4 +1,5 @@
 import CSQLite
+package import Foundation
 
 /// Where one value goes: a parameter of a statement, or a column of a row in memory.
 package protocol SQLiteDestination {
@@ -19,6 +20,25 @@ extension SQLiteDestination {
       var text = text
       text.withUTF8 { setText($0) }
     }
+  }
+
+  @inline(__always)
+  package func set(_ bytes: Data) { bytes.withUnsafeBytes { setBytes($0) } }
+
+  /// The sixteen bytes.
+  @inline(__always)
+  package func set(_ value: UUID) { withUnsafeBytes(of: value.uuid) { setBytes($0) } }
+
+  /// The bytes of a number, the lowest first.
+  @inline(__always)
+  package func setBytes(of number: UInt64) {
+    withUnsafeBytes(of: number.littleEndian) { setBytes($0) }
+  }
+
+  /// A text's bytes, as bytes.
+  package func setBytes(of text: String) {
+    var text = text
+    text.withUTF8 { setBytes(UnsafeRawBufferPointer($0)) }
   }
 }
 

@@ -73,6 +73,7 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
     case SQLITE_TOOBIG: return "a value is larger than a database can hold"
     case SQLITE_NOMEM: return "there is not enough memory"
     case SQLITE_INTERRUPT: return "the work was interrupted"
+    case SQLITE_ABORT: return "one of its statements failed, and all of them were taken back"
     case SQLITE_ERROR where message.hasPrefix("no such "):
       return "its tables are not those of a store (it has \(message))"
     default: return message
@@ -96,6 +97,7 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
     case SQLITE_TOOBIG: "Make the value smaller: a row holds at most a gigabyte."
     case SQLITE_NOMEM: "Free memory and try again; nothing was changed."
     case SQLITE_INTERRUPT: "It was interrupted; try again."
+    case SQLITE_ABORT: "Nothing was changed: check the disk and its free space, and try again."
     default: "Run: syncctl doctor --store FILE"
     }
   }

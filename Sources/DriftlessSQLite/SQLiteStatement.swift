@@ -95,7 +95,7 @@ package final class SQLiteStatement {
 
   /// Binds a text where it lies. The caller keeps it there until the statement has run.
   @inline(__always)
-  package func bindBorrowed(_ text: UnsafeBufferPointer<UInt8>, at index: Int32) {
+  private func bindBorrowed(_ text: UnsafeBufferPointer<UInt8>, at index: Int32) {
     guard let start = text.baseAddress else { return bind("", at: index) }
     assertParameter(index)
     start.withMemoryRebound(to: CChar.self, capacity: text.count) {
@@ -105,9 +105,36 @@ package final class SQLiteStatement {
     }
   }
 
+  /// Binds data where it lies, and runs `body`, which runs the statement.
+  @inline(__always)
+  package func withBorrowed<Result>(
+    _ data: Data, at index: Int32, _ body: () throws -> Result
+  ) rethrows -> Result {
+    try data.withUnsafeBytes {
+      bindBorrowed($0, at: index)
+      return try body()
+    }
+  }
+
+  /// Binds a text where it lies, and runs `body`, which runs the statement.
+  @inline(__always)
+  package func withBorrowed<Result>(
+    _ text: String, at index: Int32, _ body: () throws -> Result
+  ) rethrows -> Result {
+    var text = text
+    return try text.withUTF8 {
+      bindBorrowed($0, at: index)
+      return try body()
+    }
+  }
+
+  package func bind(_ bytes: [UInt8], at index: Int32) {
+    bytes.withUnsafeBytes { bind($0, at: index) }
+  }
+
   /// Binds bytes where they lie. The caller keeps them there until the statement has run.
   @inline(__always)
-  package func bindBorrowed(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
+  private func bindBorrowed(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
     guard !bytes.isEmpty else { return bind(bytes, at: index) }
     assertParameter(index)
     sqlite3_bind_blob64(

@@ -19,6 +19,9 @@ extension UUID {
     }
   }
 
+  /// Whether its bytes come first, in the order that all replicas have them in.
+  package func precedes(_ other: UUID) -> Bool { halves < other.halves }
+
   /// The identity `distance` after this one: the low eight bytes count.
   package func following(by distance: UInt64) -> UUID {
     let (high, low) = halves

@@ -141,6 +141,9 @@ extension SyncEngine {
 
   /// Settles a conflict as a person decides: one side's value stands, and is set as an edit made
   /// here when it does not stand already. A conflict whose policy is `manual` waits for this.
+  ///
+  /// - Throws: `SyncError` (`unknownElement` when there is no such conflict, `cannotUndo` when the value cannot be set, with the reason),
+  ///   `StoreError`. Nothing is changed then.
   @discardableResult
   public static func decide(
     conflict number: Int64, for side: JournalEntry.Side, of store: PersistentStore,

@@ -7,6 +7,8 @@ import Logging
 /// What could not be taken in from the zone's log, and another try at it.
 extension SyncEngine {
   /// What is set aside of the zone's log here, in its order, with who sent it and why.
+  ///
+  /// - Throws: `StoreError`; `SyncError` (`damagedState`) where what is set aside cannot be read.
   public static func parked(of store: PersistentStore) throws -> [ParkedEntry] {
     try store.read { try parked($0, SyncSchema(store.schema)) }
   }

@@ -30,6 +30,8 @@ extension SyncEngine {
   /// for an operation to end, one does the work and all give its report.
   ///
   /// - Parameter allowsMassDelete: deletes of a large part of the replica are meant, on either side.
+  /// - Throws: `SyncError` (`massDelete` when so many deletes must be allowed first, `notEnrolled`, `diverged`), `ProtocolError`,
+  ///   `StoreError`, what the transport throws, `CancellationError`. What was not acknowledged stays pending.
   public func sync(allowingMassDelete allowsMassDelete: Bool = false) async throws -> SyncReport {
     let report = try await syncForLoop(allowingMassDelete: allowsMassDelete)
     tell(.didSucceed)

@@ -10,12 +10,16 @@ extension SyncEngine {
   /// What was changed of them is pending still. An object is tried again when it changes, and by
   /// `retryQuarantined`; one that the server found older than the zone (`conflicting`) also when the zone's log goes on, ever
   /// more rarely, and with any sync after an hour.
+  ///
+  /// - Throws: `StoreError` where the store cannot be read.
   public static func quarantine(of store: PersistentStore) throws -> [QuarantineEntry] {
     let schema = SyncSchema(store.schema)
     return try store.read { try Quarantine.rows($0, schema: schema).map(\.entry) }
   }
 
   /// What waits because of the objects in quarantine, and is not refused itself.
+  ///
+  /// - Throws: `StoreError`; `SyncError` (`damagedState`) where what is pending cannot be read.
   public static func heldByQuarantine(of store: PersistentStore) throws -> [HeldObject] {
     let schema = SyncSchema(store.schema)
     return try store.read { transaction in

@@ -107,6 +107,7 @@ extension SyncEngine {
   ///   - number: entries after this one.
   ///   - limit: the most entries to give.
   ///   - keys: what encrypted values are opened with that were sealed when they were settled; without, they are `"sealed"`.
+  /// - Throws: `StoreError`; `SyncError` (`damagedState`) where an entry of the journal cannot be read.
   public static func conflicts(
     of store: PersistentStore, after number: Int64 = 0, limit: Int = 10_000, keys: KeyRing? = nil
   ) throws -> [JournalEntry] {

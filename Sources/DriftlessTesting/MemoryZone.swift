@@ -101,6 +101,8 @@ public final class MemoryZone: ZoneTransport {
   }
 
   /// Gives a page of the log. Where there is nothing new it waits for as long as the request says, as a server does.
+  ///
+  /// - Throws: `ProtocolError` as a server: `.diverged`, `.generationChanged`.
   public func pull(_ request: PullRequest) async throws -> PullPage {
     state.withLock { $0.traffic.pulls += 1 }
     let end = ContinuousClock.now + .seconds(request.waitSeconds)

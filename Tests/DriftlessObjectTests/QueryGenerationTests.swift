@@ -34,6 +34,50 @@ struct QueryGenerationTests {
     try other.save()
   }
 
+  @Test(
+    "As many states are held as may be: one more is refused with what to do, and there is room once one is let go of"
+  )
+  func bounded() throws {
+    let directory = try TemporaryDirectory()
+    var options = StoreOptions(durability: .normal)
+    options.queryGenerationsMax = 3
+    let store = try PersistentStore.open(
+      url: directory.file("few.sqlite"), model: library.container.managedObjectModel,
+      options: options)
+    let coordinator = PersistentStoreCoordinator(store: store)
+    let all = (0..<3).map { _ in ManagedObjectContext(coordinator) }
+    for context in all {
+      try context.setQueryGenerationFrom(.current)
+      _ = try titles(context)
+    }
+    let late = ManagedObjectContext(coordinator)
+    try late.setQueryGenerationFrom(.current)
+    #expect {
+      _ = try titles(late)
+    } throws: { error in
+      guard let error = error as? StoreError else { return false }
+      return error.code == .tooManyQueryGenerations && error.message.contains("few.sqlite")
+        && error.suggestion.contains("queryGenerationsMax")
+    }
+    // One token counts once, however many contexts have it.
+    let token = all[0].queryGenerationToken
+    try late.setQueryGenerationFrom(token)
+    #expect(try titles(late).isEmpty)
+    // A save moves its context to the state after it, with as many as may be held.
+    let book = try all[1].insert(Book.self)
+    book.title = "d"
+    let author = try all[1].insert(Author.self)
+    author.name = "Eco"
+    book.author = author
+    try all[1].save()
+    #expect(all[1].queryGenerationToken != .current)
+    #expect(try titles(all[1]) == ["d"])
+    #expect(try titles(late).isEmpty)
+    try all[2].setQueryGenerationFrom(nil)
+    try late.setQueryGenerationFrom(.current)
+    #expect(try titles(late) == ["d"])
+  }
+
   private func titles(_ context: ManagedObjectContext) throws -> [String] {
     try context.fetch(Book.self, order: Book.title.ascending).map(\.title)
   }

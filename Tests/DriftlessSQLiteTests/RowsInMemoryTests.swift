@@ -48,4 +48,39 @@ struct RowsInMemoryTests {
     try insert.run()
     #expect(try connection.scalar("SELECT count(*) FROM t") == .integer(0))
   }
+
+  private struct Source {
+    let base: Int64
+  }
+
+  @Test("Numbers, pairs and a source of the caller's own are lent, each row once; none are no rows")
+  func lends() throws {
+    let connection = try SQLiteConnection(path: "", mode: .inMemory)
+    try connection.execute("CREATE TABLE t (a, b)")
+    let numbers = try connection.prepareUncached("INSERT INTO t SELECT c0, c1 FROM driftless_rows")
+    try RowsInMemory.lending([5, 6]) { try connection.run(numbers, reading: $0) }
+    #expect(
+      try connection.rows("SELECT a FROM t ORDER BY a").map { $0[0] } == [.integer(5), .integer(6)])
+    try connection.execute("DELETE FROM t")
+    try RowsInMemory.lending([RowsInMemory.Pair(1, 2), .init(3, 4)]) {
+      try connection.run(numbers, reading: $0)
+    }
+    #expect(
+      try connection.rows("SELECT a, b FROM t ORDER BY a")
+        == [[.integer(1), .integer(2)], [.integer(3), .integer(4)]])
+    try connection.execute("DELETE FROM t")
+    try RowsInMemory.lending(
+      Source(base: 40), count: 3,
+      emit: { source, row, column, context in
+        let base = RowsInMemory.lent(source, as: Source.self).base
+        SQLiteResult(context).set(base + Int64(row) + Int64(column) * 100)
+      },
+      { try connection.run(numbers, reading: $0) })
+    #expect(
+      try connection.rows("SELECT a, b FROM t ORDER BY a")
+        == (40..<43).map { [.integer($0), .integer($0 + 100)] })
+    try connection.execute("DELETE FROM t")
+    try RowsInMemory.lending([Int64]()) { try connection.run(numbers, reading: $0) }
+    #expect(try connection.rows("SELECT a FROM t").isEmpty)
+  }
 }

@@ -102,4 +102,19 @@ struct BadLuckTests {
     }.committed
     #expect(try #require(committed).hybridTime > ahead)
   }
+
+  @Test("A value that no property list can have is refused with what to use, and the metadata stay")
+  func metadataThatAreNone() throws {
+    let store = try PersistentStore.open(
+      url: nil, model: ManagedObjectModel(entities: [EntityDescription("Item")]))
+    try store.setMetadata("kept", forKey: "note")
+    for value: Any in [UUID(), NoValue(), ["a": NoValue()], ["b": URL(fileURLWithPath: "/")]] {
+      #expect {
+        try store.setMetadata(value, forKey: "note")
+      } throws: { ($0 as? StoreError)?.code == .invalidArgument }
+    }
+    #expect(store.metadata.values["note"] as? String == "kept")
+  }
+
+  private struct NoValue {}
 }

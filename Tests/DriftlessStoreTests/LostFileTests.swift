@@ -1,5 +1,6 @@
 import DriftlessSQLite
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -110,6 +111,36 @@ struct LostFileTests {
     let copy = try open(copyURL)
     #expect(try copy.values(keys[2])?["scan"] == .data(Self.large))
     #expect(try copy.lostValues().count == 2)
+  }
+
+  @Test(
+    "What lies in the place of a value's file and is none is not waited for or read without end: it is lost",
+    arguments: ["a pipe", "a device", "a folder", "a gap"])
+  func noFile(what: String) throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("album.sqlite")
+    let store = try open(url)
+    let key = try store.insert("Photo", ["name": .string("a"), "image": .data(Self.large)])
+    let folder = ExternalDataFolder(store: url.path)
+    let path = folder.file(try #require(folder.names.first)).path
+    unlink(path)
+    switch what {
+    case "a pipe": mkfifo(path, 0o600)
+    case "a device": symlink("/dev/zero", path)
+    case "a folder": mkdir(path, 0o700)
+    default:
+      close(Glibc.open(path, O_CREAT | O_WRONLY, 0o600))
+      truncate(path, 1 << 40)
+    }
+    let error = #expect(throws: StoreError.self) { try store.values(key) }
+    #expect(error?.code == .lostFile && error?.message.contains(path) == true)
+    #expect(try store.lostValues().map(\.property) == ["image"])
+    #expect(try store.check().findings.contains { $0.message.contains("cannot be read") })
+    let copyURL = directory.file("copy.sqlite")
+    try store.backup(to: copyURL)
+    #expect(try open(copyURL).lostValues().count == 1)
+    #expect(try store.giveUpLostValues() == 1)
+    #expect(try store.check().isSound)
   }
 
   @Test(

@@ -56,6 +56,33 @@ struct ValueMemoryTests {
     next.deallocate()
   }
 
+  @Test("A table is filled a column at a time, read a row at a time, and cleared")
+  func table() {
+    let table = ValueTable(rows: 3, slots: 2)
+    table.withColumn(1) { column in
+      for row in 0..<3 { column[row] = .string("row \(row)") }
+      #expect(column[2] == .string("row 2"))
+    }
+    #expect(table.row(1).array == [.null, .string("row 1")])
+    table.clear(rows: 2)
+    #expect(table.row(0)[1].isNull && table.row(2)[1] == .string("row 2"))
+    var one = PropertyValue.null
+    ValueColumn.ofOne(&one) { $0[0] = .integer(7) }
+    #expect(one == .integer(7))
+    let sum = [1, 2, 3].lend { list in (0..<list.count).reduce(0) { $0 + list[$1] } }
+    #expect(sum == 6)
+    #expect(ValueTable(rows: 0, slots: 0).rowCount == 0)
+  }
+
+  @Test("A slot or a row of another table ends the process")
+  func beyondTables() async {
+    await #expect(processExitsWith: .failure) {
+      ValueTable(rows: 2, slots: 2).withColumn(2) { $0[0] = .null }
+    }
+    await #expect(processExitsWith: .failure) { _ = ValueTable(rows: 2, slots: 2).row(2) }
+    await #expect(processExitsWith: .failure) { ValueTable(rows: 2, slots: 2).clear(rows: 3) }
+  }
+
   @Test("A slot beyond a row ends the process, and nothing of others is read")
   func beyond() async {
     await #expect(processExitsWith: .failure) {
@@ -72,6 +99,9 @@ struct ValueMemoryTests {
       await #expect(processExitsWith: .failure) {
         var values = [PropertyValue.null]
         values.withRoom { $0[1] = .null }
+      }
+      await #expect(processExitsWith: .failure) {
+        ValueTable(rows: 2, slots: 2).withColumn(0) { $0[2] = .null }
       }
       await #expect(processExitsWith: .failure) {
         let room = ValueRoom.allocate(2)

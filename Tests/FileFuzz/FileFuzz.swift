@@ -4,7 +4,7 @@ import TestSupport
 
 /// Mutants of what comes from outside, a range of seeds, in a process of its own: what ends the process is seen from there.
 ///
-///     filefuzz model|archive|format|grammar|store FOLDER FIRST COUNT [SAMPLES]
+///     filefuzz model|archive|format|grammar|store|side|migration FOLDER FIRST COUNT [SAMPLES]
 ///
 /// It prints a line for each seed before it begins (`seed N`), and one for what is wrong (`wrong N …`); at the end how many mutants
 /// there were, how many of them were refused, and the most memory that one took. SAMPLES is a folder of real files to begin from, beside
@@ -21,7 +21,9 @@ struct FileFuzz {
     guard arguments.count >= 5, let kind = Kind(rawValue: arguments[1]),
       let first = UInt64(arguments[3]), let count = UInt64(arguments[4])
     else {
-      print("usage: filefuzz model|archive|format|grammar|store FOLDER FIRST COUNT [SAMPLES]")
+      print(
+        "usage: filefuzz model|archive|format|grammar|store|side|migration FOLDER FIRST COUNT [SAMPLES]"
+      )
       exit(64)
     }
     let folder = URL(fileURLWithPath: arguments[2])
@@ -95,4 +97,8 @@ enum Kind: String {
   case grammar
   /// A store's file.
   case store
+  /// What lies beside a store.
+  case side
+  /// A store's file that is migrated to a newer model.
+  case migration
 }

@@ -26,6 +26,8 @@ struct FileTrial {
       case .format: try format(samples, &numbers)
       case .grammar: try grammar(samples, &numbers)
       case .store: try store(samples, &numbers)
+      case .side: try side(samples, &numbers)
+      case .migration: try migration(samples, &numbers)
       }
     } catch {
       refused += 1
@@ -192,6 +194,40 @@ struct FileTrial {
     do { _ = try store.check() } catch { note(error) }
     do { try Self.readHistory(store) } catch { note(error) }
     do { try Self.work(store) } catch { note(error) }
+  }
+
+  /// Changes files beside a store; one that cannot be read is named by the check, and all else can be read.
+  private mutating func side(_ samples: Samples, _ numbers: inout SeededNumbers) throws {
+    guard let pages = samples.pages else { return }
+    let file = folder.appendingPathComponent("mutant.sqlite")
+    let isLost = try SideFileTrial.mutate(pages, to: file, &numbers)
+    let store = try PersistentStore.open(url: file, options: StoreOptions(durability: .normal))
+    defer { store.close() }
+    let check = try store.check()
+    if isLost, check.findings.isEmpty {
+      strange.append("the check says nothing of a large value whose file cannot be read")
+    }
+    do { try Self.work(store) } catch { note(error) }
+    let copy = folder.appendingPathComponent("mutant.copy.sqlite")
+    try? FileManager.default.removeItem(at: copy)
+    do { try store.backup(to: copy) } catch { note(error) }
+    do { _ = try store.check() } catch { note(error) }
+  }
+
+  private mutating func migration(_ samples: Samples, _ numbers: inout SeededNumbers) throws {
+    let file = folder.appendingPathComponent("mutant.sqlite")
+    for suffix in ["", "-wal", "-shm", "-driftless-lock", "-driftless-file"] {
+      unlink(file.path + suffix)
+    }
+    let sample = samples.file(&numbers)
+    if numbers.chance(25) {
+      try Mutant.bytes(of: sample, with: sample, words: samples.words, &numbers).write(to: file)
+    } else {
+      try sample.write(to: file)
+      try StoreMutation.apply(to: file, &numbers)
+    }
+    let model = samples.newer[numbers.number(below: samples.newer.count)]
+    if let wrong = try MigrationTrial.run(file, to: model) { strange.append(wrong) }
   }
 
   private static func readHistory(_ store: PersistentStore) throws {

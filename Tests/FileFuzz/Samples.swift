@@ -9,6 +9,10 @@ struct Samples {
   private(set) var files: [Data] = []
   /// The store that formats are asked of, and a model for stores that say of none.
   let store: PersistentStore
+  /// A store with large values in files beside it, where those are changed.
+  private(set) var pages: PersistentStore?
+  /// Models that a store of ``model(isFrozen:)`` is migrated to.
+  private(set) var newer: [ManagedObjectModel] = []
   /// What stands in such files and may stand at another place.
   let words: [String]
 
@@ -28,6 +32,15 @@ struct Samples {
       files = [try ModelArchive.encode(try Self.model())]
       files += Self.real(real) { $0.hasSuffix(".mom") || $0.hasSuffix(".cdm") }
     case .format, .grammar: words = Self.wordsOfFormats
+    case .side:
+      words = []
+      pages = try SideFileTrial.makeSample(in: folder)
+    case .migration:
+      words = ["Z_PK", "ZNAME", "NULL"]
+      let copy = folder.appendingPathComponent("copy.sqlite")
+      try store.backup(to: copy)
+      files = [try Data(contentsOf: copy)]
+      newer = try MigrationTrial.models()
     case .store:
       words = ["CREATE VIEW", "SELECT", "Z_PK", "ZNAME", "NULL"]
       let copy = folder.appendingPathComponent("copy.sqlite")
@@ -52,7 +65,7 @@ struct Samples {
   // MARK: The store
 
   /// Every type of attribute, each kind of relationship, an entity beneath another one.
-  static func model() throws -> ManagedObjectModel {
+  static func model(isFrozen: Bool = true) throws -> ManagedObjectModel {
     let book = EntityDescription("Book")
     let count = DerivedAttributeDescription()
     count.name = "tagCount"
@@ -90,7 +103,7 @@ struct Samples {
       RelationshipDescription("books", to: "Book", inverse: "tags", toMany: true),
     ]
     let model = ManagedObjectModel(entities: [book, novel, writer, tag])
-    try model.freeze()
+    if isFrozen { try model.freeze() }
     return model
   }
 

@@ -20,6 +20,9 @@ struct Mutation {
   let row: Int64
   private let noise: UInt64
 
+  /// Whether a text that is written says a number, which a column of numbers keeps as one.
+  var isNumberInText: Bool { kind == .text && noise % 2 != 0 }
+
   var description: String { "\(kind.rawValue) of \(table).\(column), row \(row)" }
 
   /// The tables of a file with their columns, in an order that does not change.

@@ -202,10 +202,14 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
       counts.found += 1
     } else if Excuse.covers(mutation) {
       counts.excused += 1
+      if Self.showsExcused { Self.tell("excused \(seed) \(mutation.description)") }
     } else {
       Self.tell("missed \(seed) \(mutation.description)")
     }
   }
+
+  /// `DRIFTLESS_SHOW=1` tells which mutants nobody can tell from what was meant.
+  private static let showsExcused = ProcessInfo.processInfo.environment["DRIFTLESS_SHOW"] != nil
 
   /// At once: whoever reads has to know which seed it was that ended the process.
   private static func tell(_ line: String) {

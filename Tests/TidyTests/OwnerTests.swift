@@ -208,22 +208,4 @@ struct OwnerTests {
       #expect(unnamed.isEmpty, "\(guest.path) does not name \(unnamed.sorted())")
     }
   }
-
-  @Test("A transaction is begun where it is ended: by the connection")
-  func transactionsAreClosures() throws {
-    // A read and a snapshot are transactions that are only ended, in a way that cannot fail.
-    let allowed = [
-      "DriftlessSQLite/SQLiteConnection.swift", "DriftlessSQLite/SQLiteConnection+Backup.swift",
-      "Driftless/Store/PersistentStore.swift", "Driftless/Store/StoreSnapshot.swift",
-    ]
-    let folder = Pages.root.appendingPathComponent("Sources")
-    let paths = FileManager.default.enumerator(atPath: folder.path)
-    while let path = paths?.nextObject() as? String {
-      guard path.hasSuffix(".swift"), !allowed.contains(path) else { continue }
-      let text = try String(contentsOf: folder.appendingPathComponent(path), encoding: .utf8)
-      for statement in ["BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE", "COMMIT", "ROLLBACK"] {
-        #expect(!text.contains("\"\(statement)\""), "\(path) says \(statement) by hand")
-      }
-    }
-  }
 }

@@ -10,9 +10,13 @@ open class NSEntityMigrationPolicy: NSObject {
   public override required init() {}
 
   /// Before the first object of the mapping.
+  ///
+  /// - Throws: what an override throws; the migration ends with it, and the file of before stays.
   open func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {}
 
   /// Makes what a source object becomes: here one object, with the attributes of the mapping.
+  ///
+  /// - Throws: an error of an expression that gives no value or one that does not fit, and what an override throws.
   open func createDestinationInstances(
     forSource sInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
   ) throws {
@@ -20,11 +24,15 @@ open class NSEntityMigrationPolicy: NSObject {
   }
 
   /// After the last object of the mapping.
+  ///
+  /// - Throws: as `begin(_:with:)`.
   open func endInstanceCreation(
     forMapping mapping: NSEntityMapping, manager: NSMigrationManager
   ) throws {}
 
   /// Connects an object that was made: here by the mapping's expressions.
+  ///
+  /// - Throws: as `createDestinationInstances(forSource:in:manager:)`.
   open func createRelationships(
     forDestination dInstance: NSManagedObject, in mapping: NSEntityMapping,
     manager: NSMigrationManager
@@ -33,16 +41,22 @@ open class NSEntityMigrationPolicy: NSObject {
   }
 
   /// After the relationships of the mapping's last object.
+  ///
+  /// - Throws: as `begin(_:with:)`.
   open func endRelationshipCreation(
     forMapping mapping: NSEntityMapping, manager: NSMigrationManager
   ) throws {}
 
   /// Throws when the result is wrong.
+  ///
+  /// - Throws: as `begin(_:with:)`; here nothing.
   open func performCustomValidation(
     forMapping mapping: NSEntityMapping, manager: NSMigrationManager
   ) throws {}
 
   /// The last call for the mapping.
+  ///
+  /// - Throws: as `begin(_:with:)`.
   open func end(_ mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 }
 

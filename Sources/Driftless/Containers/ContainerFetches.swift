@@ -10,6 +10,8 @@ extension PersistentContainer {
   public typealias ProgressHandler = @Sendable (FetchProgress) -> Void
 
   /// The IDs of the objects that the request asks for.
+  ///
+  /// - Throws: ``FetchError`` with the code `cancelled` when the task was cancelled; otherwise as `fetch(_:)` of a context.
   public func fetchIDs<Result>(
     _ request: FetchRequest<Result>, progress: ProgressHandler? = nil
   ) async throws -> [ManagedObjectID] {
@@ -22,6 +24,8 @@ extension PersistentContainer {
   }
 
   /// The rows that the request asks for.
+  ///
+  /// - Throws: as ``fetchIDs(_:progress:)``; a to-many relationship cannot be fetched into a row.
   public func fetchRows<Result>(
     _ request: FetchRequest<Result>, progress: ProgressHandler? = nil
   ) async throws -> [FetchedRow] {
@@ -41,6 +45,8 @@ extension PersistentContainer {
   }
 
   /// How many objects the request asks for.
+  ///
+  /// - Throws: as ``fetchIDs(_:progress:)``.
   public func count<Result>(for request: FetchRequest<Result>) async throws -> Int {
     try request.check(gives: .count)
     return try await interruptible { context, interruption in
@@ -55,6 +61,8 @@ extension PersistentContainer {
   }
 
   /// Fetches objects into a context of their own and works on them there. Objects cannot leave; values and IDs can.
+  ///
+  /// - Throws: as ``fetchIDs(_:progress:)``, and what `body` throws.
   public func fetch<Object: ManagedObject, Value: Sendable>(
     _ request: FetchRequest<Object>, progress: ProgressHandler? = nil,
     _ body: @escaping @Sendable (ManagedObjectContext, [Object]) throws -> Value

@@ -128,6 +128,8 @@ public final class PersistentContainer: Sendable {
 
   /// Does what ``loadPersistentStores()`` does on a thread of the container, while the caller's goes on: opening may wait for
   /// other processes, or migrate.
+  ///
+  /// - Throws: as ``loadPersistentStores()``.
   public func loadPersistentStoresInBackground() async throws {
     try await withCheckedThrowingContinuation { continuation in
       queue.addOperation { continuation.resume(with: Result { try self.loadPersistentStores() }) }

@@ -34,6 +34,8 @@ extension PersistentStoreCoordinator {
   }
 
   /// Sets what a store says of itself, at once: see ``setMetadata(_:forPersistentStoreAt:)``.
+  ///
+  /// - Throws: `StoreError` for values that no property list holds, and where the store cannot be written.
   @_disfavoredOverload
   public func setMetadata(_ metadata: [String: Any], for store: PersistentStore) throws {
     try store.setMetadata(metadata)

@@ -129,6 +129,8 @@ extension PersistentHistoryResult {
 
 extension PersistentStoreCoordinator {
   /// The place after everything that stores have recorded: those that are given, or all that are attached.
+  ///
+  /// - Throws: `StoreError` where a store's history cannot be read.
   @_disfavoredOverload
   public func currentPersistentHistoryToken(
     fromStores stores: [PersistentStore]? = nil

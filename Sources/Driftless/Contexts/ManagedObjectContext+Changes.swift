@@ -365,6 +365,8 @@ extension ManagedObjectContext {
 
   /// Takes what the store has now for all objects, keeping unsaved changes. Objects without any are faults then, and their
   /// transient values are gone.
+  ///
+  /// - Throws: as ``refresh(_:mergeChanges:)``, at the first object that cannot be read.
   public func refreshAllObjects() throws {
     for object in registeredObjects { try refresh(object, mergeChanges: object.hasChanges) }
   }

@@ -24,6 +24,8 @@ extension ManagedObjectContext {
   /// ```swift
   /// try context.fetch(Book.self, where: Book.pages > 300, order: Book.title.ascending, limit: 10)
   /// ```
+  ///
+  /// - Throws: as `fetch(_:)`.
   public func fetch<Object: ManagedObject>(
     _ type: Object.Type, where predicate: TypedPredicate<Object>? = nil,
     order: TypedSort<Object>..., limit: Int = 0, offset: Int = 0
@@ -67,6 +69,8 @@ extension ManagedObjectContext {
   }
 
   /// The IDs of the objects that the request asks for.
+  ///
+  /// - Throws: as `fetch(_:)`.
   public func fetchIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     try request.check(gives: .managedObjectID)
     processPendingChanges()
@@ -92,16 +96,22 @@ extension ManagedObjectContext {
   }
 
   /// The IDs, for a request whose `Result` says so.
+  ///
+  /// - Throws: as `fetch(_:)`.
   public func fetch(_ request: FetchRequest<ManagedObjectID>) throws -> [ManagedObjectID] {
     try fetchIDs(request)
   }
 
   /// The rows, for a request whose `Result` says so.
+  ///
+  /// - Throws: as ``fetchRows(_:)``.
   public func fetch(_ request: FetchRequest<FetchedRow>) throws -> [FetchedRow] {
     try fetchRows(request)
   }
 
   /// How many objects the request asks for.
+  ///
+  /// - Throws: as `fetch(_:)`.
   public func count<Result>(for request: FetchRequest<Result>) throws -> Int {
     try request.check(gives: .count)
     processPendingChanges()
@@ -121,6 +131,8 @@ extension ManagedObjectContext {
   }
 
   /// How many objects of a class there are.
+  ///
+  /// - Throws: as `fetch(_:)`.
   public func count<Object: ManagedObject>(
     _ type: Object.Type, where predicate: TypedPredicate<Object>? = nil
   ) throws -> Int {

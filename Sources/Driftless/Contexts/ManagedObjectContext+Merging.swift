@@ -109,6 +109,8 @@ extension ManagedObjectContext {
   }
 
   /// Takes over what transactions of the history say, of this and other processes.
+  ///
+  /// - Throws: ``ObjectError`` (`noStore`) where the coordinator has none.
   public func mergeChanges(fromHistory transactions: [PersistentHistoryTransaction]) throws {
     var parts = try plans().map { ContextChanges.Part(plan: $0) }
     for transaction in transactions {

@@ -28,6 +28,8 @@ extension ManagedObjectContext {
 
   /// The object that replicas know by this UUID, new ones of this context included; nil when
   /// there is none.
+  ///
+  /// - Throws: ``ObjectError`` where the coordinator has no store; `StoreError` where one cannot be read.
   public func object(withIdentity identity: UUID) throws -> ManagedObject? {
     if let key = graph.keys.key(of: identity) { return graph.keys.object(temporary: key) }
     if let parent {

@@ -95,9 +95,13 @@ extension PersistentStoreCoordinator {
 
 extension PersistentStoreCoordinator {
   /// Empties the store at a URL: see ``PersistentStore/destroy(at:)``.
+  ///
+  /// - Throws: as ``PersistentStore/destroy(at:)``.
   public func destroyPersistentStore(at url: URL) throws { try PersistentStore.destroy(at: url) }
 
   /// Puts the content of one store in place of another's: see ``PersistentStore/replace(at:withStoreAt:)``.
+  ///
+  /// - Throws: as ``PersistentStore/replace(at:withStoreAt:)``.
   public func replacePersistentStore(at url: URL, withPersistentStoreFrom source: URL) throws {
     try PersistentStore.replace(at: url, withStoreAt: source)
   }

@@ -9,7 +9,8 @@
 /// ```
 ///
 /// The state is kept as long as a token of it is: the store's log cannot be cut meanwhile and grows with every write, so
-/// let go of it (`setQueryGenerationFrom(nil)`) when the reading is done. A token is of use in one process, as long as
+/// let go of it (`setQueryGenerationFrom(nil)`) when the reading is done. Each has a connection of its own, so a process holds
+/// no more of one store than ``StoreOptions/queryGenerationsMax``; the read that would make one more throws. A token is of use in one process, as long as
 /// the store is open. Stores in memory have no states: they are always read as they are, and so is a store that was
 /// added later.
 public final class QueryGenerationToken: Sendable, Hashable {
@@ -75,6 +76,8 @@ extension ManagedObjectContext {
   /// After a save a pinned context reads what it wrote.
   func moveGeneration() {
     guard queryGeneration != nil else { return }
-    queryGeneration = (try? QueryGenerationToken(of: stores.plans.map(\.store))) ?? .current
+    // The state of before is let go of first: where as many are held as may be, there is room for one.
+    queryGeneration = .current
+    if let now = try? QueryGenerationToken(of: stores.plans.map(\.store)) { queryGeneration = now }
   }
 }

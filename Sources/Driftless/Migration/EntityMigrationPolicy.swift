@@ -53,10 +53,15 @@ open class EntityMigrationPolicy {
   // MARK: Objects
 
   /// Before the first object of the mapping.
+  ///
+  /// - Throws: what an override throws; the migration ends with it, and the file of before stays.
   open func begin(_ mapping: EntityMapping, with manager: MigrationManager) throws {}
 
   /// Makes what a source object becomes: here one object, with the attributes of the mapping; none for an `undefined`
   /// mapping. Tell the manager with ``MigrationManager/associate(sourceInstance:withDestinationInstance:for:)``.
+  ///
+  /// - Throws: ``FetchError`` for an expression that gives no value, ``ObjectError`` for a value that does not fit, what an override throws.
+  ///   The migration ends with it.
   open func createDestinationInstances(
     forSource source: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
   ) throws {
@@ -71,6 +76,8 @@ open class EntityMigrationPolicy {
   }
 
   /// After the last object of the mapping.
+  ///
+  /// - Throws: as ``begin(_:with:)``.
   open func endInstanceCreation(
     forMapping mapping: EntityMapping, manager: MigrationManager
   ) throws {}
@@ -78,6 +85,8 @@ open class EntityMigrationPolicy {
   // MARK: Relationships
 
   /// Connects an object that was made: here by the mapping's expressions.
+  ///
+  /// - Throws: as ``createDestinationInstances(forSource:in:manager:)``.
   open func createRelationships(
     forDestination destination: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
   ) throws {
@@ -85,6 +94,8 @@ open class EntityMigrationPolicy {
   }
 
   /// After the relationships of the mapping's last object.
+  ///
+  /// - Throws: as ``begin(_:with:)``.
   open func endRelationshipCreation(
     forMapping mapping: EntityMapping, manager: MigrationManager
   ) throws {}
@@ -92,15 +103,21 @@ open class EntityMigrationPolicy {
   // MARK: End
 
   /// Throws when the result is wrong. The model's own rules are checked after it.
+  ///
+  /// - Throws: as ``begin(_:with:)``; here nothing.
   open func performCustomValidation(
     forMapping mapping: EntityMapping, manager: MigrationManager
   ) throws {}
 
   /// The last call for the mapping.
+  ///
+  /// - Throws: as ``begin(_:with:)``.
   open func end(_ mapping: EntityMapping, manager: MigrationManager) throws {}
 
   /// Answers `FUNCTION($entityPolicy, "selector:", …)` in the mapping's expressions.
   ///
+  /// - Throws: `StoreError` (`cannotMigrate`) for a selector without an answer, which here each is; what an override throws. The migration
+  ///   ends with it.
   /// - Returns: a value, an object, an array of objects, or nil.
   open func perform(
     _ selector: String, _ arguments: [Any?], manager: MigrationManager

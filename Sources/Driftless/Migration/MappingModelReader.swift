@@ -5,15 +5,7 @@ extension MappingModel {
   ///
   /// - Throws: ``ModelError``, which names the file or the mapping that is wrong.
   public init(contentsOf url: URL) throws(ModelError) {
-    let data: Data
-    do {
-      data = try Data(contentsOf: url)
-    } catch {
-      throw ModelError(
-        .unreadable, element: url.path, "it cannot be read",
-        suggestion: "Give the path of a .cdm that Xcode's compiler made.")
-    }
-    self = try MappingModelReader(data, path: url.path).read()
+    self = try MappingModelReader(ModelFile.data(of: url), path: url.path).read()
   }
 }
 

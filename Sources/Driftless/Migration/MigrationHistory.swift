@@ -74,7 +74,7 @@ struct MigrationHistory {
   private func mapUpdates(_ match: MigrationPlan.EntityMatch) throws {
     guard let (former, program, number) = programs(match) else { return }
     try ChangeTable.mapMasks(ofEntity: number, on: connection) { bytes in
-      let changed = bytes.withUnsafeBytes { former.mask(ofColumns: $0) }
+      let changed = former.mask(ofColumns: bytes)
       var mask = PropertyMask()
       for (slot, source) in match.sourceSlots.enumerated() {
         if let source, changed.contains(source.index) { mask.insert(slot) }

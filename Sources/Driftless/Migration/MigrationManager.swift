@@ -115,6 +115,8 @@ public final class MigrationManager {
   /// Notes that an object of the source became one of the destination.
   ///
   /// The first object of the entity that the source's is mapped to takes over key, identity and history.
+  ///
+  /// - Throws: `StoreError` where what is noted during the migration cannot be read or written.
   public func associate(
     sourceInstance source: ManagedObject, withDestinationInstance destination: ManagedObject,
     for mapping: EntityMapping

@@ -14,6 +14,8 @@ public struct ModelReference: Sendable {
   private let place: Place
 
   /// A model that is at hand. It is frozen.
+  ///
+  /// - Throws: ``ModelError`` with all that is wrong in the model.
   public init(model: ManagedObjectModel, versionChecksum: String? = nil) throws(ModelError) {
     try model.freeze()
     place = .model(model)

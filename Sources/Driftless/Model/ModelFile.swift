@@ -32,6 +32,8 @@ extension ManagedObjectModel {
   }
 
   /// Reads a model from the XML of a `contents` file.
+  ///
+  /// - Throws: ``ModelError`` where the XML is no model, with its line where that is known.
   public convenience init(xml data: Data, path: String = "the model") throws(ModelError) {
     self.init()
     file = path
@@ -43,6 +45,8 @@ extension ManagedObjectModel {
   }
 
   /// Reads a model from the bytes of a `.mom`.
+  ///
+  /// - Throws: ``ModelError`` where the bytes are no compiled model.
   public convenience init(compiled data: Data, path: String = "the model") throws(ModelError) {
     self.init()
     file = path

@@ -244,10 +244,17 @@ open class ManagedObject {
   open func didTurnIntoFault() {}
 
   /// Throws what keeps the new object from being saved. Call super first.
+  ///
+  /// - Throws: ``ValidationFailure`` with all that the model's rules forbid, one error alone as ``ValidationError``, and what an
+  ///   override throws.
   open func validateForInsert() throws { try formed(validateProperties) }
   /// Throws what keeps the changed object from being saved. Call super first.
+  ///
+  /// - Throws: as ``validateForInsert()``.
   open func validateForUpdate() throws { try formed(validateProperties) }
   /// Throws what keeps the object from being deleted. Call super first.
+  ///
+  /// - Throws: as ``validateForInsert()``: objects that a relationship with the rule `deny` leads to.
   open func validateForDelete() throws { try formed(validateDeletion) }
 
   /// Entity and key, and the values that are there; of a to-one relationship entity and key of the other end. Never reads

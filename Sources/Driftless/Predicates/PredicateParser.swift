@@ -268,6 +268,8 @@ extension FetchPredicate {
   }
 
   /// Reads a format string with its arguments in an array.
+  ///
+  /// - Throws: ``FetchError`` that points to the place in the string.
   public init(format: String, argumentArray: [Any?]) throws(FetchError) {
     var parser = try PredicateParser(format: format, arguments: argumentArray)
     self = try parser.parse()

@@ -21,7 +21,7 @@ extension [KeyRun] {
     var data = Data(capacity: count * 24)
     for run in self {
       for number in [Int64(run.entity), run.first, run.count] {
-        Swift.withUnsafeBytes(of: number.littleEndian) { data.append(contentsOf: $0) }
+        data.append(littleEndian: number)
       }
     }
     return data
@@ -42,11 +42,7 @@ extension [KeyRun] {
   /// Nil for bytes that are no runs.
   package init?(bytes data: Data) {
     guard data.count % 24 == 0 else { return nil }
-    let numbers = data.withUnsafeBytes { bytes in
-      stride(from: 0, to: bytes.count, by: 8).map {
-        Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: $0, as: Int64.self))
-      }
-    }
+    let numbers = data.littleEndianNumbers.map { Int64(bitPattern: $0) }
     self = stride(from: 0, to: numbers.count, by: 3).map {
       KeyRun(
         entity: Int32(exactly: numbers[$0]) ?? -1, first: numbers[$0 + 1],

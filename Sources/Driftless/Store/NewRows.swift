@@ -59,30 +59,31 @@ package struct NewRows {
   func withRowsInMemory(
     _ program: RowProgram, _ body: (RowsInMemory) throws -> Void
   ) throws {
-    try keys.withUnsafeBufferPointer { keys in
-      try values.withUnsafeBufferPointer { values in
-        try program.rowColumns.withUnsafeBufferPointer { columns in
-          try withUnsafePointer(to: naming) { naming in
+    assert(keys.count == values.count, "each row has a key")
+    try keys.lend { keys in
+      try values.lend { values in
+        try program.rowColumns.lend { columns in
+          try [naming].lend { naming in
             let source = Source(keys: keys, values: values, columns: columns, naming: naming)
-            try withUnsafePointer(to: source) { source in
-              try body(
-                RowsInMemory(count: keys.count, source: source) { source, row, column, context in
-                  source.assumingMemoryBound(to: Source.self).pointee
-                    .write(row, column, to: SQLiteResult(context))
-                })
-            }
+            try RowsInMemory.lending(
+              source, count: keys.count,
+              emit: { source, row, column, context in
+                RowsInMemory.lent(source, as: Source.self)
+                  .write(row, column, to: SQLiteResult(context))
+              }, body)
           }
         }
       }
     }
   }
 
-  /// What a column of a row is written from: addresses alone, so that reading it counts no references.
+  /// What a column of a row is written from: lists that are lent, so that reading it counts no references.
   private struct Source {
-    let keys: UnsafeBufferPointer<Int64>
-    let values: UnsafeBufferPointer<ValueRow>
-    let columns: UnsafeBufferPointer<RowProgram.RowColumn>
-    let naming: UnsafePointer<Naming?>
+    let keys: LentList<Int64>
+    let values: LentList<ValueRow>
+    let columns: LentList<RowProgram.RowColumn>
+    /// One, or none for rows whose references are all permanent.
+    let naming: LentList<Naming?>
 
     @inline(__always)
     func write(_ row: Int, _ column: Int32, to result: SQLiteResult) {
@@ -97,7 +98,7 @@ package struct NewRows {
     private func writeReference(
       _ value: PropertyValue, _ column: RowProgram.RowColumn, to result: SQLiteResult
     ) {
-      let value = naming.pointee?.name(value) ?? value
+      let value = naming[0]?.name(value) ?? value
       if case .reference(let key) = value, column.isEntity {
         result.set(Int64(key.entity))
       } else {

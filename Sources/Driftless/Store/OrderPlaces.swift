@@ -99,6 +99,8 @@ package enum OrderPlaces {
     for (index, place) in current.enumerated() where place != step * Int64(index + 1) {
       changes[index] = step * Int64(index + 1)
     }
+    assert(
+      ascend(current.indices.map { changes[$0] ?? current[$0] }), "new places are in their order")
     return changes
   }
 
@@ -128,6 +130,9 @@ package enum OrderPlaces {
       ascent.append(index)
       index = previous[index]
     }
-    return ascent.reversed()
+    ascent.reverse()
+    assert(ascend(ascent.map { places[$0] }), "what stays is in order already")
+    assert(zip(ascent, ascent.dropFirst()).allSatisfy { $0 < $1 }, "each stays where it is, once")
+    return ascent
   }
 }

@@ -19,15 +19,10 @@ extension StoreMetadata {
   }
 
   /// An application's keys anew, and the store's own as they are.
-  func replacing(with given: [String: Any]) throws -> StoreMetadata {
+  func replacing(with given: [String: Any]) -> StoreMetadata {
     var replaced = self
     replaced.values = values.filter { Self.isOwn($0.key) }
     for (key, value) in given where !Self.isOwn(key) { replaced.values[key] = value }
-    guard PropertyListSerialization.propertyList(replaced.values, isValidFor: .binary) else {
-      throw StoreError(
-        .invalidArgument, "The metadata have a value that no property list can have.",
-        suggestion: "Use texts, numbers, dates, data, and arrays and dictionaries of them.")
-    }
     return replaced
   }
 }
@@ -76,20 +71,23 @@ extension PersistentStore {
 
 extension PersistentStore {
   /// Sets a key of the metadata. Values are those of a property list.
+  ///
+  /// - Throws: ``StoreError`` (`invalidArgument`) for a value that no property list can have; where the store cannot be read or written,
+  ///   or its metadata is damaged.
   public func setMetadata(_ value: Any?, forKey key: String) throws {
     try changeMetadata { $0.values[key] = value }
   }
 
   /// Sets an application's keys of the metadata: all of them, those that are missing go.
   func setMetadata(_ values: [String: Any]) throws {
-    try changeMetadata { $0 = try $0.replacing(with: values) }
+    try changeMetadata { $0 = $0.replacing(with: values) }
   }
 
   /// Changes what the file has: others may have set keys since this store was opened.
-  private func changeMetadata(_ change: (inout StoreMetadata) throws -> Void) throws {
+  private func changeMetadata(_ change: (inout StoreMetadata) -> Void) throws {
     let changed = try write(TransactionInfo()) { transaction in
       var (_, metadata) = try MetadataTable.read(on: transaction.connection, path: file.name)
-      try change(&metadata)
+      change(&metadata)
       try MetadataTable.set(metadata, on: transaction.connection)
       return metadata
     }.0

@@ -300,10 +300,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
       return try connections.withReader(waits: waits) { connection in
         let transaction = ReadTransaction(connection: connection, schema: schema)
         // A store in memory has one connection: a read inside a read or a write is part of it.
-        if connection.isInTransaction { return try body(transaction) }
-        try connection.run("BEGIN")
-        defer { if connection.isInTransaction { try? connection.run("COMMIT") } }
-        return try body(transaction)
+        return try connection.reading { try body(transaction) }
       }
     } catch let error as SQLiteError {
       throw told(error)

@@ -37,7 +37,7 @@ package enum RowArchive {
   }
 
   private static func append(_ number: UInt64, to bytes: inout [UInt8]) {
-    withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
+    bytes.append(littleEndian: number)
   }
 
   private static func append(_ text: some Collection<UInt8>, to bytes: inout [UInt8]) {
@@ -72,7 +72,7 @@ package enum RowArchive {
       append(value, to: &bytes)
     case .uuid(let value):
       tag(.uuid)
-      append(withUnsafeBytes(of: value.uuid) { Array($0) }, to: &bytes)
+      append(value.networkBytes, to: &bytes)
     case .uri(let value):
       tag(.uri)
       append(value.absoluteString.utf8, to: &bytes)
@@ -141,14 +141,4 @@ package enum RowArchive {
       }
     }
   }
-}
-
-extension UUID {
-  /// The UUID of 16 bytes in network order; nil for another count.
-  package init?(networkBytes bytes: Data) {
-    guard bytes.count == 16 else { return nil }
-    self.init(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) })
-  }
-
-  package var networkBytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
 }

@@ -21,14 +21,12 @@ enum RowBinder {
         continue
       }
       switch values[step.slot] {
-      case .string(var text):
-        return try text.withUTF8 {
-          statement.bindBorrowed($0, at: index)
+      case .string(let text):
+        return try statement.withBorrowed(text, at: index) {
           try run(statement, steps, from: place, values, at: index + 1, last: last)
         }
       case .data(let data):
-        return try data.withUnsafeBytes {
-          statement.bindBorrowed($0, at: index)
+        return try statement.withBorrowed(data, at: index) {
           try run(statement, steps, from: place, values, at: index + 1, last: last)
         }
       case let value: index = bind(value, step: step, to: statement, at: index)
@@ -64,8 +62,8 @@ enum RowBinder {
     case .string(let value): destination.set(value)
     case .date(let value):
       ExactDouble.write(value.timeIntervalSinceReferenceDate, to: destination)
-    case .data(let value): value.withUnsafeBytes { destination.setBytes($0) }
-    case .uuid(let value): withUnsafeBytes(of: value.uuid) { destination.setBytes($0) }
+    case .data(let value): destination.set(value)
+    case .uuid(let value): destination.set(value)
     case .uri(let value): destination.set(value.absoluteString)
     case .decimal(let value): DecimalStorage.write(value, to: destination)
     case .reference(let key): destination.set(key.key)

@@ -161,11 +161,14 @@ final class RowProgram: Sendable {
     return bytes
   }
 
-  func mask(ofColumns bytes: UnsafeRawBufferPointer) -> PropertyMask {
+  /// - Parameter bytes: whatever a file has there; too few say nothing of the properties beyond them.
+  func mask<Bytes: RandomAccessCollection<UInt8>>(ofColumns bytes: Bytes) -> PropertyMask {
     var mask = PropertyMask()
     for slot in 0..<slotCount {
       let bit = historyBit[slot]
-      if bit / 8 < bytes.count, bytes[bit / 8] & (0x80 >> UInt8(bit % 8)) != 0 { mask.insert(slot) }
+      guard bit / 8 < bytes.count else { continue }
+      let byte = bytes[bytes.index(bytes.startIndex, offsetBy: bit / 8)]
+      if byte & (0x80 >> UInt8(bit % 8)) != 0 { mask.insert(slot) }
     }
     return mask
   }

@@ -187,7 +187,7 @@ enum ExactDouble {
   @inline(__always)
   static func write(_ value: Double, to destination: some SQLiteDestination) {
     if value.isNaN || (value == 0 && value.sign == .minus) {
-      withUnsafeBytes(of: value.bitPattern.littleEndian) { destination.setBytes($0) }
+      destination.setBytes(of: value.bitPattern)
     } else {
       destination.set(value)
     }
@@ -225,11 +225,11 @@ enum DecimalStorage {
 
   static func write(_ value: Decimal, to destination: some SQLiteDestination) {
     if let number = value.shortDouble { return destination.set(number) }
-    var text = value.wholeText
+    let text = value.wholeText
     if let number = Double(text), isShort(text) || Decimal(string: "\(number)") == value {
       destination.set(number)
     } else {
-      text.withUTF8 { destination.setBytes(UnsafeRawBufferPointer($0)) }
+      destination.setBytes(of: text)
     }
   }
 

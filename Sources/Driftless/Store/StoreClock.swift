@@ -100,6 +100,8 @@ extension PersistentStore {
   }
 
   /// Milliseconds between the host's time of day and the zone's, as they were last learnt; 0 for a store that has none.
+  ///
+  /// - Throws: ``StoreError`` where the store cannot be read.
   public var clockOffsetMilliseconds: Int64 {
     get throws { try read { try $0.storedClockOffset()?.offset } ?? 0 }
   }
@@ -108,6 +110,8 @@ extension PersistentStore {
   package var knowsClock: Bool { get throws { try read { try $0.storedClockOffset() } != nil } }
 
   /// Notes how far the host's time of day is behind the zone's. What hardly differs from what is known is not written.
+  ///
+  /// - Throws: ``StoreError`` where the store cannot be read or written.
   public func setClockOffset(milliseconds: Int64) throws {
     let clock = self.clock.withLock { $0 }
     let bound: Int64 = 1 << 48

@@ -19,6 +19,8 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
   private struct Readers: @unchecked Sendable {  // a connection leaves the pool with its one user
     var idle: [SQLiteConnection] = []
     var snapshots: [WeakSnapshot] = []
+    /// Snapshots that are being made.
+    var snapshotsToCome = 0
     var isClosed = false
   }
 
@@ -119,7 +121,9 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     defer {
       assert(!connection.isInTransaction, "a reader goes back to the pool without a transaction")
       let keep = readers.withLock { readers in
-        guard !readers.isClosed, readers.idle.count < StoreTuning.idleReaders else { return false }
+        guard !readers.isClosed, !connection.isInTransaction,
+          readers.idle.count < StoreTuning.idleReaders
+        else { return false }
         readers.idle.append(connection)
         return true
       }
@@ -143,26 +147,53 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
   }
 
   /// A connection of its own for a snapshot, which is closed with the others at the latest.
+  ///
+  /// - Throws: `StoreError` (`tooManyQueryGenerations`) where as many are held as may be.
   func snapshot(_ make: (SQLiteConnection) throws -> StoreSnapshot) throws -> StoreSnapshot {
-    let connection = try reader()
-    let snapshot: StoreSnapshot
-    do {
-      snapshot = try make(connection)
-    } catch {
-      connection.close()
-      throw error
+    try readers.withLock { readers in
+      guard !readers.isClosed else { throw closed }
+      readers.snapshots.removeAll { $0.snapshot == nil }
+      guard readers.snapshots.count + readers.snapshotsToCome < snapshotsMax else {
+        throw tooManySnapshots
+      }
+      readers.snapshotsToCome += 1
+    }
+    let made = Result {
+      let connection = try reader()
+      do {
+        return try make(connection)
+      } catch {
+        connection.close()
+        throw error
+      }
     }
     let isOpen = readers.withLock { readers in
+      readers.snapshotsToCome -= 1
+      assert(readers.snapshotsToCome >= 0, "who makes a snapshot has said so")
       guard !readers.isClosed else { return false }
-      readers.snapshots.removeAll { $0.snapshot == nil }
-      readers.snapshots.append(WeakSnapshot(snapshot: snapshot))
+      if case .success(let snapshot) = made {
+        readers.snapshots.append(WeakSnapshot(snapshot: snapshot))
+      }
+      assert(readers.snapshots.count <= snapshotsMax, "no more snapshots than may be")
       return true
     }
+    let snapshot = try made.get()
     guard isOpen else {
       snapshot.close()
       throw closed
     }
     return snapshot
+  }
+
+  private var snapshotsMax: Int { max(1, file.options.queryGenerationsMax) }
+
+  private var tooManySnapshots: StoreError {
+    StoreError(
+      .tooManyQueryGenerations,
+      "\(file.name): this process holds \(snapshotsMax) query generations of the store, as many as it may.",
+      suggestion:
+        "Let go of those that are read no more (setQueryGenerationFrom(nil)), give contexts that are to "
+        + "read one state one token, or raise StoreOptions.queryGenerationsMax.")
   }
 
   /// Closes all; `last` sees the writer once more. Within a transaction of this thread that is when it has ended: what it did

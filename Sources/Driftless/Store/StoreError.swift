@@ -17,6 +17,8 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     public static let cannotOpen = Code("cannotOpen")
     /// The system lets this process open no more files. Others may be closed at any time.
     public static let tooManyFiles = Code("tooManyFiles")
+    /// The process holds as many query generations of the store as it may (`StoreOptions.queryGenerationsMax`).
+    public static let tooManyQueryGenerations = Code("tooManyQueryGenerations")
     /// The file is no SQLite database.
     public static let notADatabase = Code("notADatabase")
     /// The database has not Core Data's layout.

@@ -59,8 +59,14 @@ public struct StoreMetadata: @unchecked Sendable {  // property-list values that
     self.values = values
   }
 
+  /// - Throws: `StoreError` for values that no property list can have.
   func plist() throws -> Data {
-    try PropertyListSerialization.data(fromPropertyList: values, format: .binary, options: 0)
+    guard PropertyListSerialization.propertyList(values, isValidFor: .binary) else {
+      throw StoreError(
+        .invalidArgument, "The metadata have a value that no property list can have.",
+        suggestion: "Use texts, numbers, dates, data, and arrays and dictionaries of them.")
+    }
+    return try PropertyListSerialization.data(fromPropertyList: values, format: .binary, options: 0)
   }
 
   /// For each entity the hash of the model that the store was written with.

@@ -38,8 +38,13 @@ public struct StoreOptions: Hashable, Sendable {
   /// first come, first served; less than one is one.
   ///
   /// A read inside of a read or a write of the same thread waits for nobody. A query generation that is pinned has a connection
-  /// beside these for as long as it is held.
+  /// beside these for as long as it is held (``queryGenerationsMax``).
   public var readersMax = max(4, 2 * ProcessInfo.processInfo.activeProcessorCount)
+
+  /// How many query generations of the store this process holds at once. Each has a connection with two open files and memory of
+  /// its own, and the store's log cannot be cut while it is held. One more is refused: who holds one lets go of it when it
+  /// likes, so that waiting for one could take for ever.
+  public var queryGenerationsMax = 32
 
   /// What brings a store of another model to the one that it is opened with; nil where none was asked for.
   var migration: StoreMigrator?

@@ -19,8 +19,7 @@ final class StoreSnapshot: @unchecked Sendable {  // the connection is used unde
     self.schema = schema
     self.file = file
     self.files = files
-    try connection.execute("BEGIN")
-    try MetadataTable.touch(on: connection)
+    try connection.holdState()
   }
 
   deinit { close() }
@@ -45,7 +44,6 @@ final class StoreSnapshot: @unchecked Sendable {  // the connection is used unde
     lock.lock()
     defer { lock.unlock() }
     guard let connection else { return }
-    if connection.isInTransaction { try? connection.execute("ROLLBACK") }
     connection.close()
     self.connection = nil
   }

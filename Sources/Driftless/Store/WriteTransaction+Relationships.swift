@@ -1,4 +1,4 @@
-import DriftlessSQLite
+package import DriftlessSQLite
 
 /// Many-to-many pairs, and the order of ordered relationships.
 extension WriteTransaction {
@@ -11,16 +11,8 @@ extension WriteTransaction {
     try changePairs(relationship, source, destinations, adds: true)
   }
 
-  /// A pair of a many-to-many relationship, by keys.
-  package struct Pair {
-    let source: Int64
-    let destination: Int64
-
-    package init(_ source: ObjectKey, _ destination: ObjectKey) {
-      self.source = source.key
-      self.destination = destination.key
-    }
-  }
+  /// A pair of a many-to-many relationship, by the keys of source and destination.
+  package typealias Pair = RowsInMemory.Pair
 
   /// Whether pairs of the relationship are rows and nothing more, which `addPairs` writes many of at once.
   package func canAddPairsAtOnce(_ relationship: RelationshipDescription) -> Bool {
@@ -36,15 +28,7 @@ extension WriteTransaction {
       INSERT OR IGNORE INTO "\(join.name)" ("\(join.sourceColumn)", "\(join.destinationColumn)")
       SELECT c0, c1 FROM driftless_rows
       """)
-    try pairs.withUnsafeBytes { pairs in
-      guard let start = pairs.baseAddress else { return }
-      let count = pairs.count / MemoryLayout<Pair>.stride
-      let rows = RowsInMemory(count: count, source: start) { source, row, column, context in
-        let pair = source.assumingMemoryBound(to: Pair.self)[row]
-        SQLiteResult(context).set(column == 0 ? pair.source : pair.destination)
-      }
-      try connection.run(statement, reading: rows)
-    }
+    try RowsInMemory.lending(pairs) { try connection.run(statement, reading: $0) }
   }
 
   /// Hands over the rows of an entity, and of those below it, that refer to objects by a column of references.
@@ -62,12 +46,7 @@ extension WriteTransaction {
       + .joined(numbers.map { .integer(Int64($0)) }, by: ", ") + ")"
     let statement = try connection.prepareUncached(sql.sql)
     statement.bind(sql.bindings)
-    try keys.withUnsafeBytes { bytes in
-      guard let start = bytes.baseAddress else { return }
-      let count = bytes.count / MemoryLayout<Int64>.stride
-      let rows = RowsInMemory(count: count, source: start) { source, row, _, context in
-        SQLiteResult(context).set(source.assumingMemoryBound(to: Int64.self)[row])
-      }
+    try RowsInMemory.lending(keys) { rows in
       try connection.forEachRow(of: statement, reading: rows) {
         try body(statement.int64(2), statement.objectKey(1, 0))
       }
@@ -191,6 +170,12 @@ extension WriteTransaction {
           """))
     pairs.plan = plan
     return plan
+  }
+}
+
+extension RowsInMemory.Pair {
+  package init(_ source: ObjectKey, _ destination: ObjectKey) {
+    self.init(source.key, destination.key)
   }
 }
 

@@ -64,7 +64,7 @@ package struct JSONText {
 
   package mutating func uuid(_ value: UUID) {
     bytes.append(UInt8(ascii: "\""))
-    withUnsafeBytes(of: value.uuid) { uuid in
+    value.withNetworkBytes { uuid in
       for (index, byte) in uuid.enumerated() {
         if index == 4 || index == 6 || index == 8 || index == 10 {
           bytes.append(UInt8(ascii: "-"))

@@ -113,5 +113,5 @@ extension PropertyValue {
 
 extension UUID {
   /// The 16 bytes, as the store keeps them.
-  var bytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
+  var bytes: Data { networkBytes }
 }

@@ -14,7 +14,8 @@ package struct ValueRow {
   package let count: Int
 
   /// - Parameter start: the first of at least `count` values, which stay there while this is used.
-  package init(at start: UnsafePointer<PropertyValue>, count: Int) {
+  @inline(__always)
+  fileprivate init(at start: UnsafePointer<PropertyValue>, count: Int) {
     assert(count >= 0, "a row has values, or none")
     self.start = start
     self.count = count
@@ -37,6 +38,120 @@ package struct ValueRow {
 
   /// A copy of them.
   var array: [PropertyValue] { Array(UnsafeBufferPointer(start: start, count: count)) }
+}
+
+/// A list that is lent: it is read where it lies, and reading it counts no references.
+///
+/// Whoever lends it keeps it there for as long as it is used.
+struct LentList<Element> {
+  private let elements: UnsafeBufferPointer<Element>
+
+  @inline(__always)
+  fileprivate init(_ elements: UnsafeBufferPointer<Element>) { self.elements = elements }
+
+  @inline(__always) var count: Int { elements.count }
+
+  @inline(__always)
+  subscript(place: Int) -> Element {
+    _read {
+      assert(elements.indices.contains(place), "a place of another list")
+      yield elements[place]
+    }
+  }
+}
+
+extension Array {
+  /// Lends the elements.
+  @inline(__always)
+  func lend<Result>(_ body: (LentList<Element>) throws -> Result) rethrows -> Result {
+    try withUnsafeBufferPointer { try body(LentList($0)) }
+  }
+}
+
+/// Values of rows that all have as many slots: filled a column at a time, and read a row at a time.
+package final class ValueTable {
+  package let rowCount: Int
+  package let slotCount: Int
+  private let values: UnsafeMutablePointer<PropertyValue>
+
+  /// A table of nulls.
+  package init(rows: Int, slots: Int) {
+    precondition(rows >= 0 && slots >= 0, "a table has rows and slots, or none")
+    rowCount = rows
+    slotCount = slots
+    values = .allocate(capacity: rows * slots)
+    values.initialize(repeating: .null, count: rows * slots)
+  }
+
+  deinit {
+    values.deinitialize(count: rowCount * slotCount)
+    values.deallocate()
+  }
+
+  /// A row, to be read as long as the table is there.
+  package func row(_ row: Int) -> ValueRow {
+    precondition(row >= 0 && row < rowCount, "a row of another table")
+    return ValueRow(at: values + row * slotCount, count: slotCount)
+  }
+
+  /// The values of a slot, a row each, for as long as `body` runs.
+  package func withColumn<Result>(
+    _ slot: Int, _ body: (ValueColumn) throws -> Result
+  ) rethrows -> Result {
+    precondition(slot >= 0 && slot < slotCount, "a slot of another table")
+    defer { withExtendedLifetime(self) {} }
+    return try body(ValueColumn(values + slot, stride: slotCount, count: rowCount))
+  }
+
+  /// Has nulls in the first rows again.
+  package func clear(rows: Int) {
+    precondition(rows >= 0 && rows <= rowCount, "rows of another table")
+    for place in 0..<rows * slotCount { values[place] = .null }
+  }
+}
+
+/// The values of one slot in the rows of a table, from the first row on.
+package struct ValueColumn {
+  private let first: UnsafeMutablePointer<PropertyValue>
+  private let stride: Int
+  #if DEBUG
+    private let count: Int
+  #endif
+
+  @inline(__always)
+  fileprivate init(_ first: UnsafeMutablePointer<PropertyValue>, stride: Int, count: Int) {
+    self.first = first
+    self.stride = stride
+    #if DEBUG
+      self.count = count
+    #endif
+  }
+
+  @inline(__always)
+  package subscript(row: Int) -> PropertyValue {
+    get {
+      check(row)
+      return first[row * stride]
+    }
+    nonmutating set {
+      check(row)
+      first[row * stride] = newValue
+    }
+  }
+
+  @inline(__always)
+  private func check(_ row: Int) {
+    #if DEBUG
+      precondition((0..<count).contains(row), "a row of another table")
+    #endif
+  }
+
+  /// A variable as a column of one row.
+  package static func ofOne(
+    _ value: inout PropertyValue, _ body: (ValueColumn) throws -> Void
+  ) rethrows {
+    try withUnsafeMutablePointer(to: &value) { try body(ValueColumn($0, stride: 1, count: 1)) }
+  }
 }
 
 extension [PropertyValue] {

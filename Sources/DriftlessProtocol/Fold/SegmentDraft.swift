@@ -29,6 +29,7 @@ struct SegmentDraft {
 
   /// - Parameter number: Greater than all before.
   mutating func append(_ number: UInt64, _ object: ObjectEdit) {
+    assert(last.map { $0 < number } ?? true, "objects come in the order of their numbers")
     objects.append((number, bytes.bytes.count))
     var last: FoldTransaction?
     size += Self.objectSize
@@ -53,6 +54,9 @@ struct SegmentDraft {
   func encoded(
     _ range: Range<UInt64>, _ header: ChangeSetHeader, _ encoder: ChangeSetEncoder
   ) throws -> Data {
+    assert(
+      objects.allSatisfy { range.contains($0.number) }, "a segment answers for what is in its range"
+    )
     var places = SegmentPlaces()
     var new: [UInt64] = []
     var known: [UInt64] = []

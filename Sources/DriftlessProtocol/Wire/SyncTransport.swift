@@ -7,11 +7,15 @@ public import Foundation
 /// again later with the same bytes.
 public protocol SyncTransport: Sendable {
   /// Where the zone's log stands.
+  ///
+  /// - Throws: `ProtocolError` where the server refuses; an error of the transport's own where no usable answer came.
   func zoneInfo() async throws -> ZoneInfo
 
   /// Hands a change set to the zone.
   ///
   /// - Parameter frame: What `ChangeSetEncoder` made.
+  /// - Throws: `ProtocolError`: `.stale` when the zone has news that the push does not know, `.diverged` when its log is another one,
+  ///   `.tooLarge`, and what else the server refuses.
   func push(_ frame: Data) async throws -> PushReply
 
   /// Hands a part of a push to the zone that others follow. The last one goes by `push`.
@@ -22,6 +26,9 @@ public protocol SyncTransport: Sendable {
   func stage(_ part: Data) async throws -> StagedReply
 
   /// The zone's log after a cursor; waits for news when asked to.
+  ///
+  /// - Throws: `ProtocolError`: `.diverged` when the cursor is not of its log, `.generationChanged` when the log was begun anew, and what
+  ///   else the server refuses.
   func pull(_ request: PullRequest) async throws -> PullPage
 
   /// Hands over entries that the zone lost, byte for byte: the first follows the zone's head.
@@ -30,14 +37,20 @@ public protocol SyncTransport: Sendable {
   func refill(_ entries: [PullPage.Entry]) async throws -> RefillReply
 
   /// The highest of some places of a replica's log that is the zone's own; nil when none is.
+  ///
+  /// - Throws: `ProtocolError` where the server refuses, or knows no such generation.
   func commonPlace(of marks: [LogMark], generation: UUID) async throws -> LogMark?
 
   /// What the zone's log comes to at some place, so that a new replica need not read all of it; nil where the zone has it
   /// not.
+  ///
+  /// - Throws: `ProtocolError` where the server refuses.
   func snapshot(of generation: UUID) async throws -> Snapshot?
 
   /// What stands for the entries of the zone's log that were purged, where ``snapshot(of:)`` is newer and cannot be taken in; nil where
   /// none were.
+  ///
+  /// - Throws: `ProtocolError` where the server refuses.
   func keptSnapshot(of generation: UUID) async throws -> Snapshot?
 
   /// A piece of a file of a snapshot.
@@ -84,21 +97,30 @@ public protocol SyncTransport: Sendable {
   /// - Parameters:
   ///   - generation: The life of the log that names them.
   ///   - digest: Those after it, in the order of their digests; nil for the first ones.
+  /// - Throws: `ProtocolError` where the server refuses.
   /// - Returns: At most ``LostValues/countMax``.
   func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues
 }
 
 extension SyncTransport {
   /// It takes none: a push goes whole.
+  ///
+  /// - Throws: `ProtocolError` (`.unsupported`).
   public func stage(_ part: Data) async throws -> StagedReply { throw ProtocolError.takesNoParts }
 
   /// None: a new replica reads the whole log.
+  ///
+  /// - Throws: nothing.
   public func snapshot(of generation: UUID) async throws -> Snapshot? { nil }
 
   /// None: no log is purged.
+  ///
+  /// - Throws: nothing.
   public func keptSnapshot(of generation: UUID) async throws -> Snapshot? { nil }
 
   /// There is none.
+  ///
+  /// - Throws: `ProtocolError` (`.noSnapshot`).
   public func segment(
     _ name: String, of generation: UUID, range: Range<Int>
   ) async throws -> Data {
@@ -106,26 +128,36 @@ extension SyncTransport {
   }
 
   /// There are none.
+  ///
+  /// - Throws: `ProtocolError` (`.unsupported`).
   public func digests(at cursor: Cursor) async throws -> ZoneDigests {
     throw ProtocolError.noDigests
   }
 
   /// There are none.
+  ///
+  /// - Throws: `ProtocolError` (`.unsupported`).
   public func digests(_ part: DigestPart, at cursor: Cursor) async throws -> Data {
     throw ProtocolError.noDigests
   }
 
   /// It takes none: values go within change sets.
+  ///
+  /// - Throws: `ProtocolError` (`.unsupported`).
   public func put(_ piece: ValuePiece) async throws -> ValueState {
     throw ProtocolError.takesNoValues
   }
 
   /// There are none.
+  ///
+  /// - Throws: `ProtocolError` (`.noValue`).
   public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
     throw ProtocolError.noValue(digest)
   }
 
   /// None: it has no large values.
+  ///
+  /// - Throws: nothing.
   public func lostValues(of generation: UUID, after digest: Data?) async throws -> LostValues {
     LostValues([])
   }

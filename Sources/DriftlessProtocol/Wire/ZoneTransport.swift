@@ -30,6 +30,8 @@ public protocol ZoneTransport: SyncTransport {
 
 extension ZoneTransport {
   /// It knows no codes.
+  ///
+  /// - Throws: `ProtocolError` (`.unsupported`).
   public func enroll(code: String) async throws { throw ProtocolError.knowsNoCodes }
 
   /// It knows the zone by its name alone.

@@ -92,6 +92,8 @@ public enum ReplicaExport {
   }
 
   /// The whole export. For a large store, use `write`.
+  ///
+  /// - Throws: `StoreError`, `lostFile` where a large value's file is gone.
   public static func text(of store: PersistentStore) throws -> String {
     var data = Data()
     try write(store) { data.append($0) }
@@ -99,14 +101,14 @@ public enum ReplicaExport {
   }
 
   /// The SHA-256 of the export, in hexadecimal, and how many objects it covers.
+  ///
+  /// - Throws: as ``text(of:)``.
   public static func digest(of store: PersistentStore) throws -> (digest: String, objects: Int) {
     var hash = SHA256()
     var objects = 0
     try write(store) { piece in
       hash.update(data: piece)
-      objects += piece.withUnsafeBytes { bytes in
-        bytes.reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) }
-      }
+      objects += piece.count(of: UInt8(ascii: "\n"))
     }
     let digits = Array("0123456789abcdef")
     var digest = ""
@@ -128,7 +130,7 @@ public enum ReplicaExport {
     try transaction.forEachKey(of: entity.description) { key in
       objects.append((try transaction.identity(of: key), key))
     }
-    objects.sort { isOrderedBefore($0.identity, $1.identity) }
+    objects.sort { $0.identity.precedes($1.identity) }
     var json = JSONText()
     // What stands in for a value that is set aside is nobody's edit: imported, it would become one.
     let parked =
@@ -236,7 +238,7 @@ public enum ReplicaExport {
     var identities = try transaction.toManyKeys(of: key, relationship).map {
       try transaction.identity(of: $0)
     }
-    if !relationship.isOrdered { identities.sort(by: isOrderedBefore) }
+    if !relationship.isOrdered { identities.sort { $0.precedes($1) } }
     list(identities, to: &json)
   }
 
@@ -247,11 +249,5 @@ public enum ReplicaExport {
       json.uuid(identity)
     }
     json.raw("]")
-  }
-
-  private static func isOrderedBefore(_ a: UUID, _ b: UUID) -> Bool {
-    withUnsafeBytes(of: a.uuid) { a in
-      withUnsafeBytes(of: b.uuid) { b in a.lexicographicallyPrecedes(b) }
-    }
   }
 }

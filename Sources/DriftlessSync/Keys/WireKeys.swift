@@ -39,7 +39,7 @@ enum KeyBytes {
     _ value: PropertyValue, identity: (ObjectKey) throws -> UUID
   ) rethrows -> [UInt8]? {
     func bytes(_ word: some FixedWidthInteger) -> [UInt8] {
-      withUnsafeBytes(of: word.littleEndian) { Array($0) }
+      word.littleEndianBytes
     }
     switch value {
     case .null: return nil

@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessSQLite
 import Foundation
 
 /// A remote change to a property that is pending here: both sides, with what a rule may look at.
@@ -27,9 +28,7 @@ struct PropertyConflict: Sendable {
   /// the same everywhere.
   var isLocalLater: Bool {
     if localTime != remoteTime { return localTime > remoteTime }
-    return withUnsafeBytes(of: remoteReplica.uuid) { remote in
-      withUnsafeBytes(of: localReplica.uuid) { local in remote.lexicographicallyPrecedes(local) }
-    }
+    return remoteReplica.precedes(localReplica)
   }
 }
 

@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessSQLite
 import Foundation
 
 /// A total order of values, the same on every replica. Null is the least; values of different kinds
@@ -18,7 +19,7 @@ enum ValueOrder: Sendable {
       order(a.timeIntervalSinceReferenceDate, b.timeIntervalSinceReferenceDate)
     case (.data(let a), .data(let b)): bytes(a, b)
     case (.uuid(let a), .uuid(let b)):
-      withUnsafeBytes(of: a.uuid) { a in withUnsafeBytes(of: b.uuid) { b in bytes(a, b) } }
+      a == b ? .same : (a.precedes(b) ? .ascending : .descending)
     case (.uri(let a), .uri(let b)): bytes(a.absoluteString.utf8, b.absoluteString.utf8)
     // A key is local to one store: references have no order that all replicas share.
     case (.reference, .reference): .same

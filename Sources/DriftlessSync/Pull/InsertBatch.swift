@@ -11,45 +11,37 @@ final class InsertBatch {
   private let number: Int32
   /// The row of the change set that each row comes from.
   private var sources: [Int] = []
-  private let slotCount: Int
-  private let values: UnsafeMutablePointer<PropertyValue>
+  private let values: ValueTable
 
   init(_ entity: SyncSchema.Entity) {
     self.entity = entity.description
     syncEntity = entity
     number = entity.number
-    slotCount = entity.description.layout.slots.count
-    values = .allocate(capacity: Self.capacity * slotCount)
-    values.initialize(repeating: .null, count: Self.capacity * slotCount)
-  }
-
-  deinit {
-    values.deinitialize(count: Self.capacity * slotCount)
-    values.deallocate()
+    values = ValueTable(rows: Self.capacity, slots: entity.description.layout.slots.count)
   }
 
   var isFull: Bool { rows.count == Self.capacity }
 
   /// Adds a row of nulls. The batch must not be full.
   func add(key: Int64, source: Int) {
-    precondition(!isFull, "there is memory for \(Self.capacity) rows")
-    rows.append(key, ValueRow(at: values + rows.count * slotCount, count: slotCount))
+    rows.append(key, values.row(rows.count))
     sources.append(source)
+    assert(rows.count == sources.count, "each row has the row that it comes from")
   }
 
   /// Sets an attribute of all rows.
   func fill(from reader: PropertyReader) {
-    checkSlot(reader.property.slot)
-    reader.read(sources, into: values + reader.property.slot, stride: slotCount)
+    values.withColumn(reader.property.slot) { reader.read(sources, into: $0) }
   }
 
   /// Sets one slot of all rows, by key and row of the change set.
   func fill(_ slot: Int, _ value: (ObjectKey, Int) throws -> PropertyValue) rethrows {
-    checkSlot(slot)
-    var place = values + slot
-    try forEach { key, source in
-      place.pointee = try value(key, source)
-      place += slotCount
+    try values.withColumn(slot) { column in
+      var row = 0
+      try forEach { key, source in
+        column[row] = try value(key, source)
+        row += 1
+      }
     }
   }
 
@@ -59,17 +51,13 @@ final class InsertBatch {
     _ value: (ObjectKey, Int, PropertyValue) throws -> PropertyValue
   ) rethrows {
     guard reader.mayBeRefused else { return }
-    checkSlot(reader.property.slot)
-    var place = values + reader.property.slot
-    try forEach { key, source in
-      place.pointee = try value(key, source, place.pointee)
-      place += slotCount
+    try values.withColumn(reader.property.slot) { column in
+      var row = 0
+      try forEach { key, source in
+        column[row] = try value(key, source, column[row])
+        row += 1
+      }
     }
-  }
-
-  /// A property of another entity has no place in these rows, and memory of others where it would be.
-  private func checkSlot(_ slot: Int) {
-    precondition((0..<slotCount).contains(slot), "a property of another entity")
   }
 
   /// Calls `body` with the key and the row of the change set of each row.
@@ -80,7 +68,7 @@ final class InsertBatch {
   }
 
   func removeAll() {
-    for place in 0..<rows.count * slotCount { values[place] = .null }
+    values.clear(rows: rows.count)
     rows.removeAll()
     sources.removeAll(keepingCapacity: true)
   }

@@ -105,17 +105,13 @@ struct PropertyReader {
     return widening?.value(value) ?? value
   }
 
-  /// The values of an attribute in some rows, one every `stride` places.
-  func read(
-    _ rows: some Sequence<Int>, into first: UnsafeMutablePointer<PropertyValue>, stride: Int
-  ) {
-    column.read(rows, into: first, stride: stride)
+  /// The values of an attribute in some rows, into the first rows of a table.
+  func read(_ rows: some Sequence<Int>, into values: ValueColumn) {
+    column.read(rows, into: values)
     guard widening != nil || column.isSealed else { return }
-    var place = first
-    for _ in rows {
-      place.pointee =
-        widening?.value(place.pointee) ?? Widening.widened(place.pointee, property.kind)
-      place += stride
+    for (place, _) in rows.enumerated() {
+      let value = values[place]
+      values[place] = widening?.value(value) ?? Widening.widened(value, property.kind)
     }
   }
 
@@ -145,19 +141,17 @@ extension Column {
   /// The value of an attribute.
   func value(at row: Int) -> PropertyValue {
     var value = PropertyValue.null
-    read(CollectionOfOne(row), into: &value, stride: 1)
+    ValueColumn.ofOne(&value) { read(CollectionOfOne(row), into: $0) }
     return value
   }
 
-  /// The values of an attribute in some rows, one every `stride` places.
-  fileprivate func read(
-    _ rows: some Sequence<Int>, into first: UnsafeMutablePointer<PropertyValue>, stride: Int
-  ) {
+  /// The values of an attribute in some rows, into the first rows of a table.
+  fileprivate func read(_ rows: some Sequence<Int>, into column: ValueColumn) {
     func fill(_ value: (Int) -> PropertyValue) {
-      var place = first
+      var place = 0
       for row in rows {
-        place.pointee = isNull(at: row) ? .null : value(row)
-        place += stride
+        column[place] = isNull(at: row) ? .null : value(row)
+        place += 1
       }
     }
     switch self.values {

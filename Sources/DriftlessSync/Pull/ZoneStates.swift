@@ -284,8 +284,6 @@ extension RemoteSide {
   /// Whether an edit made here is the later one: by time, then by replica.
   func isEarlier(than local: HybridTime, of replica: UUID) -> Bool {
     guard time == local else { return time < local }
-    return withUnsafeBytes(of: origin.uuid) { origin in
-      withUnsafeBytes(of: replica.uuid) { origin.lexicographicallyPrecedes($0) }
-    }
+    return origin.precedes(replica)
   }
 }

@@ -56,6 +56,29 @@ struct ColumnDraft {
       elementCounts.append((Int32(clamping: adds.count), Int32(clamping: removes.count)))
     }
     count += 1
+    assert(entryCount == count, "a cell has its entry, whatever is in it")
+  }
+
+  /// How many cells there is an entry for, of what the property's kind uses.
+  private var entryCount: Int {
+    switch property.kind {
+    case .attribute where property.isSealed: sealed.count
+    case .attribute(let type): entryCount(of: type)
+    case .place: integers.count
+    case .toOne: keys.count
+    case .elements: elementCounts.count
+    }
+  }
+
+  private func entryCount(of type: AttributeType) -> Int {
+    switch type {
+    case .integer16, .integer32, .integer64: integers.count
+    case .double, .float, .date: doubles.count
+    case .boolean: booleans.count
+    case .uuid: uuids.count
+    case .decimal, .uri, .string, .binaryData, .transformable, .objectID, .undefined, .composite:
+      rows.count
+    }
   }
 
   private mutating func append(_ value: PropertyValue) {

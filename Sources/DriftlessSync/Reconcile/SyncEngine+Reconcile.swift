@@ -13,6 +13,8 @@ extension SyncEngine {
   /// Lets the next sync come back to a server that was put back, where it would wait for a person.
   ///
   /// What the replica holds above the last common place is offered anew; nothing is deleted.
+  ///
+  /// - Throws: `StoreError`.
   public static func allowReconciliation(of store: PersistentStore) throws {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     _ = try store.write(info) { try $0.setSetting(allowedSetting, .integer(1)) }

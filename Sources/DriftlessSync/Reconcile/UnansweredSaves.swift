@@ -59,7 +59,7 @@ struct UnansweredSaves {
     for name in try newest + added.reversed() + Self.names(transaction)
     where seen.insert(name).inserted {
       guard seen.count <= Self.namesMax else { break }
-      withUnsafeBytes(of: name.littleEndian) { bytes.append(contentsOf: $0) }
+      bytes.append(littleEndian: name)
     }
     try transaction.setSetting(Self.setting, bytes.isEmpty ? nil : .blob(bytes))
   }
@@ -67,10 +67,6 @@ struct UnansweredSaves {
   /// What was kept, the newest log's first.
   static func names(_ transaction: ReadTransaction) throws -> [UInt64] {
     guard case .blob(let bytes)? = try transaction.setting(setting) else { return [] }
-    return bytes.withUnsafeBytes { bytes in
-      (0..<bytes.count / 8).map {
-        UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self))
-      }
-    }
+    return bytes.littleEndianNumbers
   }
 }

@@ -80,27 +80,27 @@ enum EngineTables {
       }
       return columns
     }
-    try connection.execute("SAVEPOINT redeclare")
     do {
-      try connection.execute("ALTER TABLE \(name) RENAME TO \(name)_FORMER")
-      try connection.execute(statement)
-      let own = try columns(name)
-      if Set(own) == Set(try columns("\(name)_FORMER")) {
+      try connection.savepoint {
+        try connection.execute("ALTER TABLE \(name) RENAME TO \(name)_FORMER")
+        try connection.execute(statement)
+        let own = try columns(name)
+        guard Set(own) == Set(try columns("\(name)_FORMER")) else { throw OtherColumns() }
         let list = own.joined(separator: ", ")
         try connection.execute(
           "INSERT INTO \(name)(\(list)) SELECT \(list) FROM \(name)_FORMER; DROP TABLE \(name)_FORMER"
         )
-      } else {
-        try connection.execute("ROLLBACK TO redeclare")
       }
+    } catch is OtherColumns {
+      // Its rows have no place in the new table, or the new one's are not in it.
     } catch let error as SQLiteError
       where error.isConstraint || error.primaryCode == SQLiteError.generic
     {
       // Rows that break a rule, or a view of somebody else's on a table that is gone.
-      try connection.execute("ROLLBACK TO redeclare")
     }
-    try connection.execute("RELEASE redeclare")
   }
+
+  private struct OtherColumns: Error {}
 
   /// Whether the store was enrolled by an earlier version, whose tables are others.
   static func needCreation(_ transaction: ReadTransaction) throws -> Bool {

@@ -158,6 +158,24 @@
       return value
     }
 
+    /// Runs `body` as a part of the open transaction that can be taken back by itself: when it throws, what it did is undone,
+    /// and the rest of the transaction stands.
+    ///
+    /// - Throws: What `body` throws; `PostgresError` where the part cannot be begun or taken back, and then the whole
+    ///   transaction is not committed.
+    func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
+      try execute("SAVEPOINT part")
+      do {
+        let value = try body()
+        try execute("RELEASE SAVEPOINT part")
+        return value
+      } catch {
+        guard !isBroken else { throw error }
+        try execute("ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part")
+        throw error
+      }
+    }
+
     // MARK: - Answers
 
     /// The answer to what was sent, of which the last counts.

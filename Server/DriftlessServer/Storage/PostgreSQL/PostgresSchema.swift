@@ -123,11 +123,13 @@
     static func keepAsItComes(
       _ table: String, _ column: String, _ connection: PostgresConnection
     ) throws {
-      try connection.execute("SAVEPOINT storage")
       do {
-        try connection.execute("ALTER TABLE \(table) ALTER COLUMN \(column) SET STORAGE EXTERNAL")
+        try connection.savepoint {
+          try connection.execute(
+            "ALTER TABLE \(table) ALTER COLUMN \(column) SET STORAGE EXTERNAL")
+        }
       } catch let error as PostgresError where error.kind == .statement {
-        try connection.execute("ROLLBACK TO SAVEPOINT storage")
+        // Such a database keeps them as it likes.
       }
     }
 

@@ -128,15 +128,7 @@ package struct Administration: ZoneAdministration {
   func write<Result>(_ body: () throws -> Result) throws -> Result {
     let lock = try lockInPlace()
     defer { lock?.release() }
-    try connection.execute("BEGIN IMMEDIATE")
-    do {
-      let result = try body()
-      try connection.execute("COMMIT")
-      return result
-    } catch {
-      try? connection.execute("ROLLBACK")
-      throw error
-    }
+    return try connection.transaction(.immediate, body)
   }
 }
 

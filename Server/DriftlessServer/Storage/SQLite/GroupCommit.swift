@@ -97,23 +97,21 @@ final class GroupCommit: Sendable {
     guard !connection.isMoved else { throw ServerError.databaseIsGone }
     let tables = SQLiteZoneTables(connection)
     var due: Int64?
-    try connection.execute("BEGIN IMMEDIATE")
     do {
-      let append = LogAppend(tables: tables, limits: limits.current, nowMilliseconds: clock.now())
-      let end = ContinuousClock.now + .milliseconds(limits.groupMillisecondsMax)
-      var outcomes: [Result<Appended, any Error>] = []
-      for pending in group where outcomes.isEmpty || ContinuousClock.now < end {
-        outcomes.append(try write(pending, append, tables, connection))
+      let outcomes = try connection.transaction(.immediate) {
+        let append = LogAppend(tables: tables, limits: limits.current, nowMilliseconds: clock.now())
+        let end = ContinuousClock.now + .milliseconds(limits.groupMillisecondsMax)
+        var outcomes: [Result<Appended, any Error>] = []
+        for pending in group where outcomes.isEmpty || ContinuousClock.now < end {
+          outcomes.append(try write(pending, append, tables, connection))
+        }
+        due = clock.dueToKeep()
+        if let due { try GivenTimes.keep(due, on: connection) }
+        return outcomes
       }
-      due = clock.dueToKeep()
-      if let due { try GivenTimes.keep(due, on: connection) }
-      try connection.execute("COMMIT")
       if let due { clock.didKeep(due) }
       return outcomes
     } catch {
-      // Some errors (a full disk) have rolled back already; then this says so, and that is all
-      // right.
-      try? connection.execute("ROLLBACK")
       if due != nil { clock.didNotKeep() }
       throw error
     }
@@ -124,11 +122,11 @@ final class GroupCommit: Sendable {
     _ pending: Pending, _ append: LogAppend<SQLiteZoneTables>, _ tables: SQLiteZoneTables,
     _ connection: SQLiteConnection
   ) throws -> Result<Appended, any Error> {
-    try connection.execute("SAVEPOINT push")
     do {
       let start = ContinuousClock.now
-      let appended = try append.append(pending.push, to: pending.zone)
-      try connection.execute("RELEASE push")
+      let appended = try connection.savepoint {
+        try append.append(pending.push, to: pending.zone)
+      }
       if let part = pending.push.part {
         // So long all others wait.
         let time = (ContinuousClock.now - start) / .milliseconds(1)
@@ -139,8 +137,6 @@ final class GroupCommit: Sendable {
     } catch {
       guard let refusal = ServerError(refusal: error) else { throw error }
       tables.forget()
-      try connection.execute("ROLLBACK TO push")
-      try connection.execute("RELEASE push")
       return .failure(refusal)
     }
   }

@@ -183,8 +183,7 @@ enum ServerSchema {
 
   /// Creates the tables in a new file; refuses a file of another version, and one that is no server's.
   static func apply(to connection: SQLiteConnection) throws {
-    try connection.execute("BEGIN IMMEDIATE")
-    do {
+    try connection.transaction(.immediate) {
       try checkIsOwn(connection)
       switch try connection.integer("PRAGMA user_version") ?? 0 {
       case 0: for statement in statements { try connection.execute(statement) }
@@ -216,10 +215,6 @@ enum ServerSchema {
         try connection.execute(statement)
       }
       try Sightings.bringUpToDate(connection)
-      try connection.execute("COMMIT")
-    } catch {
-      try? connection.execute("ROLLBACK")
-      throw error
     }
   }
 }

@@ -141,18 +141,17 @@ package final class SQLiteZoneStorage: ZoneStorage {
     _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord, limits: ServerLimits,
     at nowMilliseconds: Int64, on connection: SQLiteConnection
   ) throws -> LogMark {
-    try connection.execute("BEGIN IMMEDIATE")
     do {
-      let append = LogAppend(
-        tables: SQLiteZoneTables(connection), limits: limits, nowMilliseconds: nowMilliseconds)
-      for (entry, push) in entries { try append.refillInParts(entry, push, of: zone) }
-      guard let filled = try connection.zone(named: zone.name) else {
-        throw ServerError.generationChanged(zone: zone.name)
+      return try connection.transaction(.immediate) {
+        let append = LogAppend(
+          tables: SQLiteZoneTables(connection), limits: limits, nowMilliseconds: nowMilliseconds)
+        for (entry, push) in entries { try append.refillInParts(entry, push, of: zone) }
+        guard let filled = try connection.zone(named: zone.name) else {
+          throw ServerError.generationChanged(zone: zone.name)
+        }
+        return LogMark(sequence: filled.head, chain: filled.chain)
       }
-      try connection.execute("COMMIT")
-      return LogMark(sequence: filled.head, chain: filled.chain)
     } catch {
-      try? connection.execute("ROLLBACK")
       throw ServerError(refusal: error) ?? ServerError(storage: error)
     }
   }

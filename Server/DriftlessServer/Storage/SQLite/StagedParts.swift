@@ -209,8 +209,7 @@ extension SQLiteZoneStorage {
     }
     let tables = SQLiteZoneTables(connection)
     let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: milliseconds)
-    try connection.execute("BEGIN IMMEDIATE")
-    do {
+    try connection.transaction(.immediate) {
       try StagedParts.dropForgotten(
         before: milliseconds - Int64(limits.stagedSeconds) * 1000, on: connection)
       if try StagedParts.room(beside: part, header, on: connection)
@@ -224,27 +223,11 @@ extension SQLiteZoneStorage {
         try checkCopies(part, header, connection)
         try tables.makeRoom(for: part, header, limits, of: zone)
         // Looked at, and taken back: the log has it with the last part.
-        try connection.execute("SAVEPOINT probe")
-        do {
-          try append.probe(part, header, of: zone)
-          try undoProbe(tables)
-        } catch {
-          try undoProbe(tables)
-          throw error
-        }
+        try connection.probing { try append.probe(part, header, of: zone) }
+        tables.forget()
         try tables.stage(part, header, at: milliseconds, of: zone)
       }
-      try connection.execute("COMMIT")
-    } catch {
-      try? connection.execute("ROLLBACK")
-      throw error
     }
-  }
-
-  private static func undoProbe(_ tables: SQLiteZoneTables) throws {
-    tables.forget()
-    try tables.connection.execute("ROLLBACK TO probe")
-    try tables.connection.execute("RELEASE probe")
   }
 
   private static func checkCopies(

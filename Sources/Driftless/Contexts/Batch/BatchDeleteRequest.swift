@@ -89,6 +89,8 @@ extension ManagedObjectContext {
 
   /// Takes over what a batch request, or another process, changed: updated objects are read again under unsaved
   /// changes, deleted ones go.
+  ///
+  /// - Throws: ``ObjectError`` (`noStore`) where the coordinator has none.
   public func mergeChanges(
     inserted: [ManagedObjectID] = [], updated: [ManagedObjectID] = [],
     deleted: [ManagedObjectID] = []

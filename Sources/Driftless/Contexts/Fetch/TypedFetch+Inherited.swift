@@ -19,6 +19,8 @@ extension ManagedObjectContext {
   }
 
   /// How many objects of a class there are that keys of a class above find.
+  ///
+  /// - Throws: ``FetchError`` when the keys are of a class that is not above; otherwise as `fetch(_:)`.
   @_disfavoredOverload
   public func count<Object: ManagedObject, Base: ManagedObject>(
     _ type: Object.Type, where predicate: TypedPredicate<Base>

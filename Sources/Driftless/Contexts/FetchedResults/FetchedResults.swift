@@ -48,6 +48,8 @@ public final class FetchedResults<Object: ManagedObject> {
   }
 
   /// Fetches, and follows the context from now on.
+  ///
+  /// - Throws: as `fetch(_:)` of the context. What was fetched before stays.
   public func performFetch() throws {
     (fetchedObjects, snapshot) = try fetchSnapshot()
     updateError = nil

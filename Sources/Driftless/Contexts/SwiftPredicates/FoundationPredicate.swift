@@ -53,6 +53,8 @@ extension ManagedObjectContext {
   }
 
   /// How many objects of a class satisfy the predicate.
+  ///
+  /// - Throws: ``FetchError`` for a predicate that no store can answer; otherwise as `fetch(_:)`.
   public func count<Object: ManagedObject>(
     _ type: Object.Type, matching predicate: Foundation.Predicate<Object>
   ) throws -> Int {

@@ -11,6 +11,8 @@ public struct LocalizedStandardContains<
   let other: Other
 
   /// Whether the text holds the other, by the rules of people: without case and diacritics.
+  ///
+  /// - Throws: what its operands throw.
   public func evaluate(_ bindings: PredicateBindings) throws -> Bool {
     try base.evaluate(bindings).localizedStandardContains(other.evaluate(bindings))
   }

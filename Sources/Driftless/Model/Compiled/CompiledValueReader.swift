@@ -48,10 +48,10 @@ struct CompiledValueReader {
       }
       return .data(data)
     case "NSUUID":
-      guard case .plain(.data(let data)) = try archive.value(of: record, "NS.uuidbytes"),
-        data.count == 16
-      else { return nil }
-      return .uuid(data.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) })
+      guard case .plain(.data(let data)) = try archive.value(of: record, "NS.uuidbytes") else {
+        return nil
+      }
+      return UUID(networkBytes: data).map { .uuid($0) }
     case "NSURL":
       return try archive.text(record, "NS.relative").flatMap { URL(string: $0) }.map { .uri($0) }
     case "NSDecimalNumber", "NSDecimalNumberPlaceholder": return try decimal(record)

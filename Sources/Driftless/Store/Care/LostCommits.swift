@@ -13,6 +13,8 @@ public struct LostCommits: Hashable, Sendable, Codable {
 extension PersistentStore {
   /// What the store lost, as far as the commit mark beside it tells; nil when it lost nothing since
   /// ``forgetLostCommits()``.
+  ///
+  /// - Throws: ``StoreError`` where the store cannot be read.
   public func lostCommits() throws -> LostCommits? {
     try read { transaction in
       guard case .text(let text)? = try transaction.setting(LostCommits.setting) else { return nil }
@@ -21,6 +23,8 @@ extension PersistentStore {
   }
 
   /// Takes note that somebody knows of it.
+  ///
+  /// - Throws: ``StoreError`` where the store cannot be read or written.
   public func forgetLostCommits() throws {
     guard try lostCommits() != nil else { return }
     _ = try write(TransactionInfo()) { try $0.setSetting(LostCommits.setting, nil) }
@@ -77,8 +81,7 @@ struct CommitMark: Hashable {
 
   /// The store's UUID, and the number of the newest transaction, the lowest byte first.
   var bytes: [UInt8] {
-    withUnsafeBytes(of: store.uuid) { Array($0) }
-      + withUnsafeBytes(of: number.littleEndian) { Array($0) }
+    Array(store.networkBytes) + number.littleEndianBytes
   }
 
   init?(_ bytes: [UInt8]) {

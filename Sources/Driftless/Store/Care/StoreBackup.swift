@@ -34,6 +34,9 @@ extension PersistentStore {
   /// Writes the file anew without the room that deleted rows left, and checkpoints the write-ahead log.
   ///
   /// It waits for writers and keeps them waiting; for a while it needs as much room again as the file has.
+  ///
+  /// - Throws: ``StoreError``: `readOnly` for a store that was opened for reading only, `busy` while others use the file, `diskFull`.
+  ///   The file is as it was then.
   public func vacuum() throws {
     guard !isReadOnly else {
       throw StoreError(

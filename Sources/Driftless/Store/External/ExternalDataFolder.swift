@@ -20,6 +20,10 @@ struct ExternalDataFolder: Sendable {
       .appendingPathComponent("_EXTERNAL_DATA")
   }
 
+  /// Bytes that are read of one file. A row holds half as many: what is longer was written by nobody, as the gap of a file that
+  /// a disk lost its pages of.
+  static let bytesMax: Int64 = 2 << 30
+
   /// The names of all files in it.
   var names: [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? [])
@@ -46,17 +50,44 @@ struct ExternalDataFolder: Sendable {
   }
 
   /// What a file holds; nil for one that is gone, or that cannot be read.
-  func read(_ name: String) -> Data? { try? Data(contentsOf: file(name)) }
+  func read(_ name: String) -> Data? {
+    // A pipe that came into a file's place would be waited for, and a device read without end.
+    let descriptor = open(file(name).path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, Self.obstacle(status) == nil else { return nil }
+    guard status.st_size > 0 else { return Data() }
+    return try? handle.read(upToCount: Int(status.st_size)) ?? Data()
+  }
 
   /// Whether there is a file that can be read.
-  func has(_ name: String) -> Bool { access(file(name).path, R_OK) == 0 }
+  func has(_ name: String) -> Bool {
+    var status = stat()
+    let path = file(name).path
+    return stat(path, &status) == 0 && Self.obstacle(status) == nil && access(path, R_OK) == 0
+  }
 
   /// What is in the way of reading a file.
   func loss(of name: String) -> String {
     let path = file(name).path
-    let reason = access(path, R_OK) == 0 ? EIO : errno
-    return
-      "The file of a large value cannot be read: \(path): \(String(cString: strerror(reason)))."
+    var status = stat()
+    let reason: String =
+      if stat(path, &status) != 0 || access(path, R_OK) != 0 {
+        String(cString: strerror(errno))
+      } else {
+        Self.obstacle(status) ?? String(cString: strerror(EIO))
+      }
+    return "The file of a large value cannot be read: \(path): \(reason)."
+  }
+
+  /// Why what lies under a name is no file of a value.
+  private static func obstacle(_ status: stat) -> String? {
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      return "it is \(status.st_mode & S_IFMT == S_IFDIR ? "a folder" : "no plain file")"
+    }
+    return status.st_size > bytesMax
+      ? "it has \(status.st_size) bytes, more than any value" : nil
   }
 
   func file(_ name: String) -> URL { url.appendingPathComponent(name) }
@@ -91,20 +122,17 @@ struct ExternalDataFolder: Sendable {
   }
 
   private static func name(_ prefix: [UInt8]) -> String {
-    var bytes = UUID().uuid
-    withUnsafeMutableBytes(of: &bytes) { bytes in
-      for (index, byte) in prefix.prefix(prefixLength).enumerated() { bytes[index] = byte }
-    }
-    return UUID(uuid: bytes).uuidString
+    let random = UUID()
+    let own = prefix.prefix(prefixLength)
+    let bytes = Data(own) + random.networkBytes.dropFirst(own.count)
+    return (UUID(networkBytes: bytes) ?? random).uuidString
   }
 
   private static let prefixLength = 6
 
   private static func isNamed(_ name: String, by prefix: [UInt8]) -> Bool {
-    guard prefix.count == prefixLength, let uuid = UUID(uuidString: name)?.uuid else {
-      return false
-    }
-    return withUnsafeBytes(of: uuid) { $0.prefix(prefixLength).elementsEqual(prefix) }
+    guard prefix.count == prefixLength, let uuid = UUID(uuidString: name) else { return false }
+    return uuid.networkBytes.starts(with: prefix)
   }
 
   private func giveToOwner(_ folder: URL) {
@@ -187,10 +215,11 @@ struct ExternalDataFolder: Sendable {
 
   private static let copiedAtOnce = 1 << 20
 
-  /// Bytes of a file; nil where there is none.
+  /// Bytes of a file; nil where there is none that could be read.
   private func size(of name: String) -> Int64? {
     var status = stat()
-    return stat(file(name).path, &status) == 0 ? Int64(status.st_size) : nil
+    guard stat(file(name).path, &status) == 0, Self.obstacle(status) == nil else { return nil }
+    return Int64(status.st_size)
   }
 
   /// Removes the folder and all in it, unless another store may have something there.
@@ -209,15 +238,13 @@ enum ExternalValue {
   static func name(_ name: String) -> Data { Data([2]) + Data(name.utf8) + Data([0]) }
 
   /// The name of the file; nil for a value that is in the column.
-  static func name(in column: UnsafeRawBufferPointer) -> String? {
-    guard column.count >= nameLength + 1, column.count <= nameLength + 2, column[0] == 2 else {
+  static func name(in column: some RandomAccessCollection<UInt8>) -> String? {
+    guard column.count >= nameLength + 1, column.count <= nameLength + 2, column.first == 2 else {
       return nil
     }
-    let name = String(decoding: column[1...nameLength], as: UTF8.self)
+    let name = String(decoding: column.dropFirst().prefix(nameLength), as: UTF8.self)
     return UUID(uuidString: name) == nil ? nil : name
   }
-
-  static func name(in column: Data) -> String? { column.withUnsafeBytes { name(in: $0) } }
 
   /// The value of a column that is not null. Null is a value whose file cannot be read: `RowReader` says so.
   static func read(_ statement: SQLiteStatement, _ column: Int32) -> PropertyValue {

@@ -87,7 +87,7 @@ final class ChangeRecorder {
     statement.bind(Int64(type.rawValue), at: 2)
     statement.bind(Int64(program.number), at: 3)
     if type == .update {
-      program.columnsBytes(of: mask).withUnsafeBytes { statement.bind($0, at: 6) }
+      statement.bind(program.columnsBytes(of: mask), at: 6)
     } else {
       statement.bindNull(at: 6)
     }
@@ -95,13 +95,6 @@ final class ChangeRecorder {
       statement.bind(key, at: 4)
       return try statement.run()
     }
-    try keys.withUnsafeBytes { keys in
-      guard let start = keys.baseAddress else { return }
-      let count = keys.count / MemoryLayout<Int64>.stride
-      let rows = RowsInMemory(count: count, source: start) { source, row, _, context in
-        SQLiteResult(context).set(source.assumingMemoryBound(to: Int64.self)[row])
-      }
-      try connection.write(statement, rows)
-    }
+    try RowsInMemory.lending(keys) { try connection.write(statement, $0) }
   }
 }

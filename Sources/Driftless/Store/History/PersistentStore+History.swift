@@ -3,6 +3,8 @@ public import Foundation
 
 extension PersistentStore {
   /// The place after everything that the store has recorded.
+  ///
+  /// - Throws: ``StoreError`` where the history cannot be read.
   public func currentHistoryToken() throws -> PersistentHistoryToken {
     try read { transaction in
       let number = try transaction.maximumTransactionNumber()
@@ -99,6 +101,8 @@ extension PersistentStore {
   }
 
   /// Deletes the transactions before a date, but never one that a registered reader has not seen.
+  ///
+  /// - Throws: ``StoreError`` where the history cannot be read or written; nothing is deleted then.
   @discardableResult
   public func deleteHistory(before date: Date) throws -> Int {
     try deleteHistory(.deleteHistory(before: date))
@@ -136,6 +140,8 @@ extension PersistentStore {
   }
 
   /// Lets purges pass what the reader has not read. A name that nobody registered is no error.
+  ///
+  /// - Throws: ``StoreError`` where the store cannot be written.
   public func unregisterHistoryReader(_ name: String) throws {
     _ = try write(TransactionInfo()) { transaction in
       try RegisteredReaders.remove(name, on: transaction.connection)
@@ -143,6 +149,8 @@ extension PersistentStore {
   }
 
   /// Who reads the history; the sync engine is one.
+  ///
+  /// - Throws: ``StoreError`` where the store cannot be read.
   public func historyReaders() throws -> [PersistentHistoryReader] {
     try read { try RegisteredReaders.all(on: $0.connection) }
   }

@@ -31,7 +31,7 @@ enum TransactionName {
   private static func derived(_ store: String, _ number: Int64, _ time: Int64) -> UInt64 {
     var bytes = Array("transaction \(store) ".utf8)
     for word in [number, time] {
-      withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
+      bytes.append(littleEndian: word)
     }
     let name = SHA256Digest.hash(bytes)[..<8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     return max(name, 1)

@@ -197,8 +197,8 @@ extension PropertyValue {
     case (.date, .real(let seconds)): self = .date(Date(timeIntervalSinceReferenceDate: seconds))
     case (.date, .integer(let seconds)):
       self = .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))
-    case (.uuid, .blob(let bytes)) where bytes.count == 16:
-      self = .uuid(bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) })
+    case (.uuid, .blob(let bytes)):
+      self = UUID(networkBytes: bytes).map { .uuid($0) } ?? .data(bytes)
     case (_, .integer(let value)): self = .integer(value)
     case (_, .real(let value)): self = .double(value)
     case (_, .text(let value)): self = .string(value)

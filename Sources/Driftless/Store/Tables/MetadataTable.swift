@@ -49,11 +49,6 @@ enum MetadataTable {
     return (identifier, try StoreMetadata(plist: plist))
   }
 
-  /// Reads something that every store has: the state that a transaction reads is the one of its first read.
-  static func touch(on connection: SQLiteConnection) throws {
-    _ = try connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
-  }
-
   // MARK: Writing
 
   /// Writes the row of a new store.

@@ -50,14 +50,15 @@ struct EntityTableCheck: TableCheck {
   private func checkFiles(_ inspection: StoreInspection) throws {
     let columns = inspection.schema.externalColumns.filter { inspection.has($0.table) }
     guard !columns.isEmpty else { return }
-    let present = Set(ExternalDataFolder(store: inspection.connection.path).names)
+    let folder = ExternalDataFolder(store: inspection.connection.path)
+    let present = Set(folder.names.filter(folder.has))
     for column in columns {
       let lost = try ExternalData.referenced([column], inspection.connection).subtracting(present)
       guard !lost.isEmpty else { continue }
       inspection.report(
         .damage, column.table,
         "\(column.table).\(column.column): \(lost.count) \(lost.count == 1 ? "value lies in a file beside the store that is" : "values lie in files beside the store that are") "
-          + "not there, such as \(lost.min() ?? "").",
+          + "not there or cannot be read, such as \(lost.min() ?? "").",
         count: lost.count,
         suggestion:
           "Put the files back from a copy of the folder. Else syncctl verify --repair takes what the "
