@@ -277,6 +277,8 @@ struct ZoneRoutes: Sendable {
     if let replica = query.page.own?.replica {
       context.notes.note("replica", replica.wireText)
       try await gate.check(replica, mayUse: admitted.token)
+    } else {
+      try gate.checkIsUnbound(admitted.token)
     }
     var asked = query.page
     asked.reserve = { [notes = context.notes] in try notes.reserve(answer: $0) }
