@@ -59,6 +59,12 @@ protocol ZoneTables {
   /// Bytes of the zone's entries that were not purged, counted a bounded piece further; at least so many there are.
   func logBytes(of zone: ZoneRecord) throws -> Int
 
+  /// Bytes of parts of pushes to the zone that wait beside its log, without a replica's.
+  func stagedBytes(of zone: ZoneRecord, butOf replica: UUID) throws -> Int
+
+  /// Bytes of the parts of a push that wait, without the part itself.
+  func stagedBytes(beside part: Push, _ header: ChangeSetHeader) throws -> Int
+
   /// Appends an entry at the zone's end, and moves that.
   func append(_ entry: NewEntry, to zone: ZoneRecord) throws
 

@@ -9,6 +9,8 @@
   /// Whoever makes it holds the zone's row: nobody else changes what is of the zone until the transaction ends.
   final class PostgresZoneTables: ZoneTables {
     let connection: PostgresConnection
+    /// Whether the transaction writes nothing, and nobody has taken the zone's row for it.
+    let onlyReads: Bool
     /// The zone as it is with what was taken so far.
     private(set) var zone: ZoneRecord
     var numbers: PostgresZoneRow.Numbers
@@ -65,7 +67,10 @@
       let firstObject: UInt64
     }
 
-    init(_ connection: PostgresConnection, _ row: PostgresZoneRow) {
+    init(
+      _ connection: PostgresConnection, _ row: PostgresZoneRow, onlyReads: Bool = false
+    ) {
+      self.onlyReads = onlyReads
       self.connection = connection
       zone = row.zone
       numbers = row.numbers

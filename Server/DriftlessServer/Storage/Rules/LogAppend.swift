@@ -96,13 +96,27 @@ struct LogAppend<Tables: ZoneTables> {
         throw ServerError.zoneIsFull(zone, "logEntriesMax", "has \(count) entries in its log")
       }
     }
-    if let most = zone.limits.logBytesMax {
-      let bytes = try tables.logBytes(of: zone)
-      guard push.frame.count <= most - min(bytes, most) else {
-        throw ServerError.zoneIsFull(
-          zone, "logBytesMax",
-          "has \(bytes) bytes in its log, \(push.frame.count) more would come")
-      }
+    try checkBytes(push.frame.count, push, zone)
+  }
+
+  /// Looks whether the zone has room for a push whose parts wait beside the log: with those that wait, and as much as the push will
+  /// have. What is left of other pushes of its replica goes by itself.
+  func checkRoom(for part: Push, _ header: ChangeSetHeader, in zone: ZoneRecord) throws {
+    guard zone.limits.logBytesMax != nil else { return }
+    let own = try tables.stagedBytes(beside: part, header) + part.frame.count
+    try checkBytes(max(own, Int(header.pushMebibytes) << 20), part, zone)
+  }
+
+  /// Parts that wait take the room that they will have in the log.
+  private func checkBytes(_ count: Int, _ push: Push, _ zone: ZoneRecord) throws {
+    guard let most = zone.limits.logBytesMax else { return }
+    let bytes = try tables.logBytes(of: zone)
+    let staged = try tables.stagedBytes(of: zone, butOf: push.replica)
+    let taken = bytes.addingReportingOverflow(staged)
+    guard !taken.overflow, count <= most - min(taken.partialValue, most) else {
+      let waiting = staged > 0 ? ", and \(staged) in parts of large pushes that wait" : ""
+      throw ServerError.zoneIsFull(
+        zone, "logBytesMax", "has \(bytes) bytes in its log\(waiting); \(count) more would come")
     }
   }
 
