@@ -259,6 +259,12 @@
     }
 
     package func stage(_ part: Push, of zone: ZoneRecord) async throws {
+      try await staging.run(
+        of: zone.id, cost: part.cost, most: limits.current.queuedPushesMax
+      ) { try await keep(part, of: zone) }
+    }
+
+    private func keep(_ part: Push, of zone: ZoneRecord) async throws {
       do {
         guard let header = part.part, header.isFollowedByParts else {
           throw ProtocolError.malformed("The last part of a push is not kept beside the log")
