@@ -47,10 +47,7 @@ struct LogAppend<Tables: ZoneTables> {
     isProbe: Bool = false
   ) throws -> Appended {
     guard push.formatLevel <= zone.formatLevel else {
-      throw ProtocolError(
-        .unsupported,
-        "the change set is of format level \(push.formatLevel), the zone of \(zone.formatLevel)",
-        suggestion: "Write it at the zone's level, or raise that.")
+      throw ProtocolError.tooHighFormat(push.formatLevel, zone)
     }
     let sequence = zone.head + 1
     let isLast = sequence >= LogBounds.numberMax
@@ -60,6 +57,7 @@ struct LogAppend<Tables: ZoneTables> {
         suggestion: "Ask the operator for a new zone, or to renew this one.")
     }
     if !isRefill { try checkLimits(push, zone) }
+    let replica = try isRefill ? replica : remembered(replica, push, zone)
     var hasNews = true
     do {
       try index(
@@ -219,7 +217,8 @@ struct LogAppend<Tables: ZoneTables> {
 
   // MARK: - Replica and repeats
 
-  /// - Parameter isRefill: it was one of the zone's once: a bound of the zone alone does not keep it out.
+  /// - Parameter isRefill: it was one of the zone's once: no bound keeps it out, and where there is no room among those that are
+  ///   counted it is not.
   func replica(
     of replica: UUID, zone: ZoneRecord, isRefill: Bool = false
   ) throws -> KnownReplica {
@@ -232,17 +231,41 @@ struct LogAppend<Tables: ZoneTables> {
       }
       return known
     }
-    let own = isRefill ? nil : zone.limits.replicasMax
-    let most = min(limits.replicasPerZoneMax, own ?? .max)
-    guard try tables.replicaCount(of: zone.id) < most else {
-      let isOfZone = most < limits.replicasPerZoneMax
-      throw ServerError(
-        .zoneFull, "the zone already knows \(most) replicas",
-        suggestion: "Enrol into another zone, or ask the operator to raise "
-          + (isOfZone
-            ? "replicasMax (driftless-server zone limits \(zone.name))." : "replicasPerZoneMax."))
-    }
-    return try tables.add(replica, to: zone.id)
+    let hasRoom = try hasRoom(in: zone)
+    guard hasRoom || isRefill else { throw noRoom(in: zone) }
+    return try tables.add(replica, to: zone.id, isForgotten: !hasRoom)
+  }
+
+  /// A replica that was forgotten and goes on is one of the zone's again, as who comes for the first time.
+  private func remembered(
+    _ replica: KnownReplica, _ push: Push, _ zone: ZoneRecord
+  ) throws -> KnownReplica {
+    guard replica.isForgotten else { return replica }
+    guard try hasRoom(in: zone) else { throw noRoom(in: zone) }
+    try tables.remember(push.replica, of: zone.id)
+    var remembered = replica
+    remembered.isForgotten = false
+    return remembered
+  }
+
+  private func replicasMax(of zone: ZoneRecord) -> Int {
+    min(limits.replicasPerZoneMax, zone.limits.replicasMax ?? .max)
+  }
+
+  private func hasRoom(in zone: ZoneRecord) throws -> Bool {
+    try tables.replicaCount(of: zone.id) < replicasMax(of: zone)
+  }
+
+  private func noRoom(in zone: ZoneRecord) -> ServerError {
+    let most = replicasMax(of: zone)
+    return ServerError(
+      .zoneFull, "the zone \(zone.name) already knows \(most) replicas",
+      suggestion: "Nothing is lost: it is sent again. Have the operator forget those that are gone "
+        + "(driftless-server replica forget \(zone.name) --unseen-for DAYS), or raise "
+        + (most < limits.replicasPerZoneMax
+          ? "replicasMax (driftless-server zone limits \(zone.name))."
+          : "replicasPerZoneMax (serve --limits)."),
+      head: zone.head)
   }
 
   /// The answer that this push got before; nil when it is a new one.
