@@ -35,6 +35,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     // Of the command line only:
     package static let badLimits = Code(name: "bad-limits", status: 400)
     package static let badConfiguration = Code(name: "bad-configuration", status: 400)
+    package static let badFormat = Code(name: "bad-format", status: 400)
     package static let badCertificate = Code(name: "bad-certificate", status: 500)
     package static let badName = Code(name: "bad-name", status: 400)
     package static let exists = Code(name: "exists", status: 409)

@@ -175,7 +175,8 @@ struct ReportOptions: ParsableArguments {
 
   private func exitCode(of code: ServerError.Code) -> Int32 {
     switch code {
-    case .badName, .badLimits, .badConfiguration, .folderOnly, .badCertificate, .damagedDatabase,
+    case .badName, .badLimits, .badFormat, .badConfiguration, .folderOnly, .badCertificate,
+      .damagedDatabase,
       .noData,
       .unreadableDatabase:
       65

@@ -7,10 +7,10 @@ struct ZoneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "zone",
     abstract:
-      "Create, list, inspect, bound, rename, renew, fold, purge and delete zones; works while the server runs.",
+      "Create, list, inspect, bound, rename, renew, fold, purge and delete zones, and raise their format; works while the server runs.",
     subcommands: [
-      Create.self, List.self, Inspect.self, Limits.self, Rename.self, Renew.self, Fold.self,
-      Purge.self, Delete.self,
+      Create.self, List.self, Inspect.self, Limits.self, Format.self, Rename.self, Renew.self,
+      Fold.self, Purge.self, Delete.self,
     ])
 
   struct Create: ParsableCommand {

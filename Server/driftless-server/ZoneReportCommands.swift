@@ -29,6 +29,7 @@ extension ZoneCommand {
         "zone        \(report.zone.name)", "zone ID     \(JSONText.id(report.zone.zoneID))",
         "generation  \(JSONText.id(report.zone.generation)), \(report.zone.intent)",
         "created     \(JSONText.time(report.createdMilliseconds))",
+        "format      \(report.zone.formatLevel)",
         "head        \(report.zone.head)", "floor       \(report.floor)",
         "entries     \(report.entries), \(report.bytes) bytes",
         "objects     \(report.objects) made", "replicas    \(report.replicas)",
@@ -108,6 +109,7 @@ private struct ZoneReportLine: Encodable {
   let zoneID: String
   let generation: String
   let intent: String
+  let formatLevel: UInt16
   let head: UInt64
   let created: String
   let floor: UInt64
@@ -123,6 +125,7 @@ private struct ZoneReportLine: Encodable {
     let line = ZoneLine(report.zone)
     (zone, zoneID, generation) = (line.zone, line.zoneID, line.generation)
     (intent, head, floor) = (line.intent, line.head, report.floor)
+    formatLevel = report.zone.formatLevel
     created = JSONText.time(report.createdMilliseconds)
     (entries, bytes, objects) = (report.entries, report.bytes, report.objects)
     (replicas, tokens) = (report.replicas, report.tokens)
@@ -133,8 +136,10 @@ private struct ZoneReportLine: Encodable {
 
 struct ReplicaCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "replica", abstract: "Show the replicas of zones; works while the server runs.",
-    subcommands: [List.self])
+    commandName: "replica",
+    abstract:
+      "Show the replicas of zones, and forget those that are gone; works while the server runs.",
+    subcommands: [List.self, Forget.self])
 
   struct List: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -186,6 +191,8 @@ private struct ReplicaLine: Encodable {
   @OrNull var tokenName: String?
   @OrNull var name: String?
   @OrNull var address: String?
+  /// The highest that it told; null where it told none.
+  @OrNull var formatLevel: UInt16?
 
   init(_ report: ReplicaReport) {
     zone = report.zone
@@ -200,5 +207,6 @@ private struct ReplicaLine: Encodable {
     tokenName = report.tokenName
     name = report.name
     address = report.address
+    formatLevel = report.formatLevel
   }
 }

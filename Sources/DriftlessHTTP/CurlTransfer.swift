@@ -71,6 +71,7 @@ final class CurlTransfer {
   private func setHeaders() {
     if !request.authorization.isEmpty { append("Authorization: \(request.authorization)") }
     if !request.replicaName.isEmpty { append("\(ReplicaName.field): \(request.replicaName)") }
+    append("\(FormatLevel.field): \(ChangeSetHeader.formatLevel)")
     append("User-Agent: driftless")
     append("Accept: application/json, application/vnd.driftless.log")
     if let (data, contentType) = request.method.body {

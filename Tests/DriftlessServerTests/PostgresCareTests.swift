@@ -113,6 +113,14 @@
         let revoked = try administration.createToken(zone: "other", verbs: .read, label: nil)
         try administration.revokeToken(id: revoked.id)
         _ = try administration.createOperator(name: "ada")
+        // One that was forgotten is so in the copy as well.
+        let all = try administration.replicas(of: "shop").map(\.replica)
+        _ = try administration.forgetReplicas(
+          of: "shop", .named([try #require(all.first)]), isDryRun: false)
+        func known(_ administration: any ZoneAdministration) throws -> Set<UUID> {
+          Set(try administration.replicas(of: "shop").map(\.replica))
+        }
+        #expect(try known(administration) == Set(all.dropFirst()))
         let directory = try TemporaryDirectory()
         let backup = Backup(directory.file("copy.sqlite"))
         let content = try backup.make(ofPostgres: database)
@@ -132,6 +140,7 @@
         let local = try Administration(folder: folder)
         #expect(try local.verify().damage.isEmpty)
         try Self.expectSame(local, head: head, token, revoked)
+        #expect(try known(local) == Set(all.dropFirst()))
         local.close()
         let moved = try SQLiteZoneStorage(folder: folder)
         try await Self.goOn(moved, from: head)
@@ -146,6 +155,7 @@
         defer { other.close() }
         #expect(try other.verify().damage == [])
         try Self.expectSame(other, head: head, token, revoked)
+        #expect(try known(other) == Set(all.dropFirst()))
         let node = try PostgresZoneStorage(database: place)
         try await Self.goOn(node, from: head)
         node.close()

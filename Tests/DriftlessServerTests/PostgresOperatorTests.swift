@@ -148,10 +148,10 @@
     func before() async throws {
       try await Self.world { administration, _, database in
         try administration.connection.execute(
-          "ALTER TABLE sighting DROP COLUMN name, DROP COLUMN address")
+          "ALTER TABLE sighting DROP COLUMN name, DROP COLUMN address, DROP COLUMN format")
         try PostgresAdministration(database: database).close()
         #expect(try PostgresSightings.isWhole(administration.connection))
-        for table in ["sighting", "operator_token", "staged", "staging"] {
+        for table in ["sighting", "operator_token", "staged", "staging", "forgotten_replica"] {
           try administration.connection.execute("DROP TABLE \(table)")
         }
         try administration.connection.execute(

@@ -83,6 +83,39 @@ struct StagingLineTests {
     #expect(try #require(places.firstIndex(of: 2)) <= 20, "\(places)")
   }
 
+  @Test("As many are looked at at one time as the line is wide")
+  func severalAtATime() async throws {
+    let line = StagingLine(width: 3)
+    let held = (0..<3).map { _ in Held() }
+    let seen = Seen()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for held in held {
+        group.addTask {
+          try await line.run(of: 1, cost: 1, most: 9) {
+            _ = seen.begin(1)
+            await held.wait()
+            seen.end()
+          }
+        }
+      }
+      while seen.order.count < 3 { await Task.yield() }
+      for number in 1...4 {
+        group.addTask {
+          try await line.run(of: 1, cost: 1, most: 9) {
+            _ = seen.begin(1)
+            await Task.yield()
+            seen.end()
+          }
+        }
+        await wait(for: number, in: line)
+      }
+      #expect(seen.most == 3 && seen.order.count == 3)
+      for held in held { held.end() }
+      try await group.waitForAll()
+    }
+    #expect(seen.most == 3 && seen.order.count == 7 && line.waiting == 0)
+  }
+
   @Test("Beyond so many a zone is told to come back later, and one that has none waiting is not")
   func bounded() async throws {
     let line = StagingLine()

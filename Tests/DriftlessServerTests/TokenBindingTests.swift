@@ -40,8 +40,12 @@ import Testing
       await #expect(throws: LiveServer.Refused(status: 403, code: "token-bound")) {
         _ = try await server.pull(after: 0, "&replica=\(other.replica)", token: token)
       }
+      // Who does not say which replica asks is not it.
+      let unsaid = LiveServer.Refused(status: 403, code: "token-bound")
+      await #expect(throws: unsaid) { _ = try await server.pull(after: 0, token: token) }
       // Another token opens the zone to the other one, and an unbound one to all.
       let fresh = try Self.token(of: server)
+      await #expect(throws: unsaid) { _ = try await server.pull(after: 0, token: fresh) }
       _ = try await server.pull(after: 0, "&replica=\(other.replica)", token: fresh)
       await #expect(throws: LiveServer.Refused(status: 403, code: "token-bound")) {
         _ = try await server.pull(after: 0, "&replica=\(maker.replica)", token: fresh)

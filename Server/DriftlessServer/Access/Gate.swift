@@ -68,6 +68,13 @@ struct Gate: Sendable {
     return try await admission(token, zone: name, verb: verb)
   }
 
+  /// Refuses who does not say which replica asks, where a token is one replica's.
+  ///
+  /// - Throws: `ServerError` (`.tokenBound`).
+  func checkIsUnbound(_ token: TokenRecord) throws {
+    guard token.binding == .none else { throw ServerError.tokenBoundToUnsaid(token.id) }
+  }
+
   /// Has a token that is to be bound be the one of the replica that uses it first.
   ///
   /// - Throws: `ServerError` (`.tokenBound`) where it is another one's.

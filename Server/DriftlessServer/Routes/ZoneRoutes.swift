@@ -113,7 +113,8 @@ struct ZoneRoutes: Sendable {
       await storage.noteSeen(
         push.replica, in: zone, generation: push.cursor.generation,
         at: own == cursor &+ 1 ? own : cursor, given: nil, token: admitted.token.id,
-        name: request.headers.replicaName, address: context.address)
+        name: request.headers.replicaName, address: context.address,
+        format: request.headers.formatLevel)
       context.logger.info(
         "appended",
         metadata: [
@@ -147,7 +148,7 @@ struct ZoneRoutes: Sendable {
     await storage.noteSeen(
       part.replica, in: zone, generation: part.cursor.generation, at: part.cursor.sequence,
       given: nil, token: admitted.token.id, name: request.headers.replicaName,
-      address: context.address)
+      address: context.address, format: request.headers.formatLevel)
     context.logger.info(
       "staged",
       metadata: [
@@ -277,6 +278,8 @@ struct ZoneRoutes: Sendable {
     if let replica = query.page.own?.replica {
       context.notes.note("replica", replica.wireText)
       try await gate.check(replica, mayUse: admitted.token)
+    } else {
+      try gate.checkIsUnbound(admitted.token)
     }
     var asked = query.page
     asked.reserve = { [notes = context.notes] in try notes.reserve(answer: $0) }
@@ -309,7 +312,8 @@ struct ZoneRoutes: Sendable {
     await storage.noteSeen(
       replica, in: admitted.zone, generation: query.generation, at: after,
       given: page.entries.last?.sequence ?? after, token: admitted.token.id,
-      name: request.headers.replicaName, address: context.address)
+      name: request.headers.replicaName, address: context.address,
+      format: request.headers.formatLevel)
   }
 
   /// Waits until the log grows, an operator changes something, the time is over, the client hangs up, or the server stops.
@@ -355,6 +359,12 @@ extension HTTPFields {
   /// The name that a replica tells of itself; nil for none, and for what is no name.
   fileprivate var replicaName: ReplicaName? {
     HTTPField.Name(ReplicaName.field).flatMap { self[$0] }.flatMap { ReplicaName(field: $0) }
+  }
+
+  /// The highest format level that the client says it reads; nil for none, and for what is none.
+  fileprivate var formatLevel: UInt16? {
+    HTTPField.Name(FormatLevel.field).flatMap { self[$0] }.flatMap { UInt16($0) }
+      .flatMap { $0 > 0 ? $0 : nil }
   }
 }
 

@@ -24,6 +24,8 @@ package struct AuditEvent: Sendable, Hashable {
     case clockSetBack = "clock-set-back"
     case restored
     case limitsChanged = "limits-changed"
+    case formatRaised = "format-raised"
+    case replicaForgotten = "replica-forgotten"
     case signedIn = "signed-in"
     /// A wrong token: of an operator at the status page, or of a zone.
     case refused

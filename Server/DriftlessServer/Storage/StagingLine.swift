@@ -1,16 +1,21 @@
 import Synchronization
 
-/// Parts of pushes that are looked at beside the log, one after the other, in turns of zones. A fleet that offers all it has at once
+/// Parts of pushes that are looked at beside the log, a few at a time, in turns of zones. A fleet that offers all it has at once
 /// brings hundreds of them: who pushes something small waits for one of them then, and not for all that came before it.
 final class StagingLine: Sendable {
   private typealias Waiter = CheckedContinuation<Void, any Error>
 
   private struct State {
-    var isBusy = false
+    /// How many are looked at now.
+    var busy = 0
     var turns = ZoneTurns<Waiter>(credit: PushQueue.turnCost)
   }
 
   private let state = Mutex(State())
+  private let width: Int
+
+  /// - Parameter width: how many are looked at at one time.
+  init(width: Int = 1) { self.width = max(1, width) }
 
   /// How many wait.
   var waiting: Int { state.withLock { $0.turns.count } }
@@ -33,8 +38,8 @@ final class StagingLine: Sendable {
   private func enter(_ zone: Int64, _ cost: Int, _ most: Int) async throws {
     try await withCheckedThrowingContinuation { (waiter: Waiter) in
       let answer = state.withLock { state -> Swift.Result<Void, any Error>? in
-        guard state.isBusy else {
-          state.isBusy = true
+        guard state.busy >= width else {
+          state.busy += 1
           return .success(())
         }
         guard state.turns.count < most || !state.turns.isWaiting(for: zone) else {
@@ -50,7 +55,7 @@ final class StagingLine: Sendable {
   private func leave() {
     let next = state.withLock { state -> Waiter? in
       let next = state.turns.next(most: (1, .max)) { _ in true }.first
-      state.isBusy = next != nil
+      if next == nil { state.busy -= 1 }
       return next
     }
     next?.resume()

@@ -19,6 +19,14 @@ package enum TokenBinding: Sendable, Hashable {
 }
 
 extension ServerError {
+  /// A token that is one replica's, shown by who does not say which it is.
+  static func tokenBoundToUnsaid(_ id: String) -> ServerError {
+    ServerError(
+      .tokenBound, "the token \(id) is bound to one replica, and the pull does not say which asks",
+      suggestion: "Say it by the parameter replica, or ask the operator for a token that is not "
+        + "bound: driftless-server token create, without --bind")
+  }
+
   /// A token that is another replica's.
   static func tokenBound(_ id: String, not other: UUID) -> ServerError {
     ServerError(

@@ -56,6 +56,21 @@ package protocol ZoneAdministration {
   /// - Throws: `ServerError` (`.noZone`).
   func inspectZone(_ name: String) throws -> ZoneReport
 
+  /// Raises the highest format level of change sets that a zone takes; a server goes by it with the next push. It is never lowered:
+  /// the log may have change sets of it.
+  ///
+  /// - Parameter highest: the highest that this program reads.
+  /// - Throws: `ServerError` (`.noZone`, `.badFormat`).
+  func raiseFormat(of name: String, to level: UInt16, highest: UInt16) throws -> ZoneRecord
+
+  /// Takes replicas out of those that a zone counts and lists; nothing waits for them any more. What they sent stays, and one that
+  /// comes back goes on where it was.
+  ///
+  /// - Throws: `ServerError` (`.noZone`, and `.notFound` for one that the zone does not know).
+  func forgetReplicas(
+    of name: String, _ choice: ForgettingChoice, isDryRun: Bool
+  ) throws -> ForgettingReport
+
   /// Entries of a zone's log, oldest first.
   ///
   /// - Parameters:

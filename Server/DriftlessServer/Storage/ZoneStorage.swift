@@ -36,9 +36,10 @@ package protocol ZoneStorage: Sendable {
   ///   - token: the ID of the token that it came with.
   ///   - name: the name that it told; nil for none.
   ///   - address: where its connection comes from, as text; nil where that is not known.
+  ///   - format: the highest format level that it reads; nil where it told none.
   func noteSeen(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName?, address: String?
+    token: String, name: ReplicaName?, address: String?, format: UInt16?
   ) async
 
   /// Puts lines into the record of who did what.
@@ -294,6 +295,15 @@ extension ZoneStorage {
   ) async {
     await noteSeen(
       replica, in: zone, generation: generation, at: place, given: given, token: token, name: name,
-      address: nil)
+      address: nil, format: nil)
+  }
+  /// As `noteSeen`, of a replica that tells no format level.
+  package func noteSeen(
+    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
+    token: String, name: ReplicaName?, address: String?
+  ) async {
+    await noteSeen(
+      replica, in: zone, generation: generation, at: place, given: given, token: token, name: name,
+      address: address, format: nil)
   }
 }

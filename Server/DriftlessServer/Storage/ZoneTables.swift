@@ -13,8 +13,15 @@ protocol ZoneTables {
   // MARK: Replicas
 
   func replica(_ replica: UUID) throws -> KnownReplica?
+
+  /// How many there are, without those that were forgotten.
   func replicaCount(of zone: Int64) throws -> Int
-  func add(_ replica: UUID, to zone: Int64) throws -> KnownReplica
+
+  /// - Parameter isForgotten: it is not counted among the zone's.
+  func add(_ replica: UUID, to zone: Int64, isForgotten: Bool) throws -> KnownReplica
+
+  /// One that was forgotten is the zone's again.
+  func remember(_ replica: UUID, of zone: Int64) throws
 
   // MARK: The log
 
@@ -58,6 +65,12 @@ protocol ZoneTables {
 
   /// Bytes of the zone's entries that were not purged, counted a bounded piece further; at least so many there are.
   func logBytes(of zone: ZoneRecord) throws -> Int
+
+  /// Bytes of parts of pushes to the zone that wait beside its log, without a replica's.
+  func stagedBytes(of zone: ZoneRecord, butOf replica: UUID) throws -> Int
+
+  /// Bytes of the parts of a push that wait, without the part itself.
+  func stagedBytes(beside part: Push, _ header: ChangeSetHeader) throws -> Int
 
   /// Appends an entry at the zone's end, and moves that.
   func append(_ entry: NewEntry, to zone: ZoneRecord) throws
@@ -131,6 +144,8 @@ struct KnownReplica: Sendable, Equatable {
   let id: Int64
   let zone: Int64
   let lastPush: UInt64
+  /// An operator had it forgotten, and it has not pushed since: the log alone tells of it, and it is not counted.
+  var isForgotten = false
 }
 
 /// What is asked of an entry that a push became.

@@ -120,8 +120,8 @@ extension SyncEngine {
   ) throws {
     let connection = transaction.connection
     state.generation = generation
-    // Entries of its own come back whole to another ID.
-    state.renewReplica()
+    // Entries of its own come back whole to another ID. Who has none keeps it: its token may be bound to it.
+    if state.mayHaveSent { state.renewReplica() }
     state.move(to: Cursor.start(generation: generation).mark)
     state.mark = nil
     state.head = head

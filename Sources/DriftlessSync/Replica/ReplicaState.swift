@@ -114,6 +114,9 @@ struct ReplicaState: Hashable, Sendable {
     chain = place.chain
   }
 
+  /// Whether a frame may be anywhere that was sent under this ID.
+  var mayHaveSent: Bool { pushNumber > 0 }
+
   /// A name that no other copy of the store has: its pushes are its own from here on.
   mutating func renewReplica() {
     replica = UUID()

@@ -39,11 +39,14 @@
       }
     }
 
-    /// Bytes of the entries that the database has of a zone, counted a bounded piece further. Who calls it holds the zone's row.
+    /// Bytes of the entries that the database has of a zone, counted a bounded piece further.
     ///
-    /// - Parameter head: the last of those entries.
+    /// - Parameters:
+    ///   - head: the last of those entries.
+    ///   - keepsCount: whether how far they are counted is written. Who calls it holds the zone's row then.
     static func logBytes(
-      of zone: ZoneRecord, through head: UInt64, on connection: PostgresConnection
+      of zone: ZoneRecord, through head: UInt64, keepsCount: Bool,
+      on connection: PostgresConnection
     ) throws -> Int {
       let known = try connection.run(
         "SELECT through, bytes FROM zone_log WHERE zone = $1 AND generation = $2",
@@ -61,6 +64,7 @@
         """, .integer(zone.id), .integer(Int64(clamping: through)),
         .integer(Int64(clamping: end))
       ).int64(0, 0)
+      guard keepsCount else { return Int(clamping: bytes) }
       try connection.run(
         """
         INSERT INTO zone_log VALUES($1, $2, $3, $4) ON CONFLICT (zone) DO UPDATE
@@ -75,7 +79,8 @@
     func logBytes(of zone: ZoneRecord) throws -> Int {
       // What this transaction took is in memory until it is written.
       let head = newEntries.first.map { $0.entry.sequence - 1 } ?? zone.head
-      let written = try PostgresBounds.logBytes(of: zone, through: head, on: connection)
+      let written = try PostgresBounds.logBytes(
+        of: zone, through: head, keepsCount: !onlyReads, on: connection)
       return newEntries.reduce(written) { $0 + $1.entry.push.frame.count }
     }
   }

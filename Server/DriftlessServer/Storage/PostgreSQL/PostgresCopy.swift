@@ -113,17 +113,18 @@
         try TokenBindings.set(token.binding, of: token.id, on: copy)
       }
       let seen = try source.run(
-        "SELECT replica, cursor, token, seen_ms, name, address FROM sighting WHERE zone = $1",
+        "SELECT replica, cursor, token, seen_ms, name, address, format FROM sighting WHERE zone = $1",
         .integer(zone.id))
       for row in 0..<seen.count {
         try copy.run(
           """
-          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address)
-          VALUES(?, ?, ?, ?, ?, ?, ?)
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address, format)
+          VALUES(?, ?, ?, ?, ?, ?, ?, ?)
           """, .integer(id), .blob(seen.data(row, 0)), .integer(seen.int64(row, 1)),
           .text(seen.text(row, 2)), .integer(seen.int64(row, 3)),
           seen.isNull(row, 4) ? .null : .text(seen.text(row, 4)),
-          seen.isNull(row, 5) ? .null : .text(seen.text(row, 5)))
+          seen.isNull(row, 5) ? .null : .text(seen.text(row, 5)),
+          seen.isNull(row, 6) ? .null : .integer(seen.int64(row, 6)))
       }
     }
 
@@ -135,6 +136,9 @@
           "INSERT INTO replica(zone, uuid, last_push) VALUES(?, ?, ?)", .integer(id),
           .blob(rows.data(row, 1)), .integer(rows.int64(row, 2)))
         replicas[rows.int64(row, 0)] = copy.lastInsertRowID
+      }
+      for replica in try PostgresForgotten.all(of: zone.id, on: source) {
+        try ForgottenReplicas.add(replica, to: id, on: copy)
       }
     }
 

@@ -15,6 +15,7 @@
             SELECT (SELECT count(*) FROM log WHERE zone = $1),
               (SELECT coalesce(sum(size), 0)::bigint FROM log WHERE zone = $1),
               (SELECT count(*) FROM (SELECT uuid FROM replica WHERE zone = $1
+                EXCEPT SELECT replica FROM forgotten_replica WHERE zone = $1
                 UNION SELECT replica FROM sighting WHERE zone = $1) AS known),
               (SELECT count(*) FROM token WHERE zone = $1 AND revoked_ms IS NULL),
               (SELECT received_ms FROM log WHERE zone = $1 AND sequence = $2)
@@ -73,6 +74,20 @@
         try PostgresBounds.drop(of: zone, on: connection)
         try connection.run("DELETE FROM zone WHERE id = $1", .integer(zone.id))
         try note(.zoneDeleted, zone: name)
+      }
+    }
+
+    package func raiseFormat(
+      of name: String, to level: UInt16, highest: UInt16
+    ) throws -> ZoneRecord {
+      try write {
+        let zone = try connection.current(existing(name, locks: true))
+        guard try zone.canRaiseFormat(to: level, highest: highest) else { return zone }
+        try connection.run(
+          "UPDATE zone SET format_level = $2 WHERE id = $1", .integer(zone.id),
+          .integer(Int64(level)))
+        try note(.formatRaised, zone: name, nil, "\(zone.formatLevel) → \(level)")
+        return try connection.current(zone)
       }
     }
 

@@ -13,7 +13,7 @@
   /// `token`         also what SQLite has in `token_note`.
   /// `staged`        also the digests of a part, and `staging` the generation that its parts are of.
   /// `snapshot`, `segment`, `folding`  what zones' logs come to (`PostgresSnapshots`).
-  /// `sighting`, `operator_token`, `staged`, `staging`, `audit`, `enrolment_code`, `token_binding`, `zone_limit`, `zone_log` and those three are made where they are missing, whatever the
+  /// `sighting`, `operator_token`, `staged`, `staging`, `audit`, `enrolment_code`, `token_binding`, `zone_limit`, `zone_log`, `forgotten_replica` and those three are made where they are missing, whatever the
   /// version.
   enum PostgresSchema {
     static let version: Int64 = 1
@@ -92,7 +92,7 @@
     /// Those that hold what a generation of a zone is: with the next one they begin empty.
     static let tablesOfLog = [
       "log", "object", "identity", "claim", "tombstone", "replica", "replica_home", "name",
-      "sighting", "staging", "staged",
+      "sighting", "staging", "staged", "forgotten_replica",
     ]
 
     /// Those that hold what a zone's log comes to, in the order in which they are emptied: a fold that goes on waits at the
@@ -135,7 +135,7 @@
 
     private static let laterTables = [
       "sighting", "operator_token", "staged", "staging", "audit", "folding", "snapshot", "segment",
-      "enrolment_code", "token_binding", "zone_limit", "zone_log",
+      "enrolment_code", "token_binding", "zone_limit", "zone_log", "forgotten_replica",
     ]
 
     /// Those that a database of this version may not have yet: programs of before know nothing of them.
@@ -159,6 +159,7 @@
           try connection.execute(PostgresCodes.statement)
           try connection.execute(PostgresBindings.statement)
           for statement in PostgresBounds.statements { try connection.execute(statement) }
+          try connection.execute(PostgresForgotten.statement)
           guard try !hasLogIndex(connection) else { return }
           // An index of a log takes as long as that is; a push that has read it would wait for this, and this for the push.
           try connection.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")

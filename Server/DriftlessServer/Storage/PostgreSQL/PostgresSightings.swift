@@ -4,14 +4,15 @@
   import Synchronization
 
   /// Owns the table `sighting`: when a replica was last seen, by any node, how far it had come, by which token, from
-  /// where, and the name that it told.
+  /// where, and the name and the format level that it told.
   ///
   /// What is seen is kept in memory and written once a minute, and when the node ends: a request costs no write.
   enum PostgresSightings {
     static let statement = """
       CREATE TABLE IF NOT EXISTS sighting(
         zone bigint NOT NULL, replica uuid NOT NULL, cursor bigint NOT NULL, token text NOT NULL,
-        seen_ms bigint NOT NULL, name text, address text, PRIMARY KEY(zone, replica))
+        seen_ms bigint NOT NULL, name text, address text, format bigint,
+        PRIMARY KEY(zone, replica))
         WITH (fillfactor = 50)
       """
 
@@ -20,17 +21,17 @@
       try connection.run(
         """
         SELECT count(*) FROM information_schema.columns WHERE table_name = 'sighting'
-          AND column_name IN ('name', 'address') AND table_schema = ANY (current_schemas(false))
+          AND column_name IN ('name', 'address', 'format') AND table_schema = ANY (current_schemas(false))
         """
-      ).int64(0, 0) >= 2
+      ).int64(0, 0) >= 3
     }
 
     /// Makes the table, or gives that of a program of before what it lacks.
     static func make(on connection: PostgresConnection) throws {
       try connection.execute(statement)
       guard try !isWhole(connection) else { return }
-      for column in ["name", "address"] {
-        try connection.execute("ALTER TABLE sighting ADD COLUMN IF NOT EXISTS \(column) text")
+      for column in ["name text", "address text", "format bigint"] {
+        try connection.execute("ALTER TABLE sighting ADD COLUMN IF NOT EXISTS \(column)")
       }
     }
 
@@ -65,21 +66,23 @@
         guard !own.isEmpty else { return }
         try connection.run(
           """
-          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address)
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address, format)
           SELECT $1, seen.replica, seen.cursor, convert_from(seen.token, 'UTF8'), seen.ms,
             nullif(convert_from(seen.name, 'UTF8'), ''),
-            nullif(convert_from(seen.address, 'UTF8'), '')
-          FROM unnest($2::uuid[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bytea[], $7::bytea[])
-            AS seen(replica, cursor, token, ms, name, address)
+            nullif(convert_from(seen.address, 'UTF8'), ''), nullif(seen.format, 0)
+          FROM unnest($2::uuid[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bytea[],
+              $7::bytea[], $8::bigint[])
+            AS seen(replica, cursor, token, ms, name, address, format)
           ON CONFLICT (zone, replica) DO UPDATE SET cursor = excluded.cursor,
             token = excluded.token, seen_ms = excluded.seen_ms, name = excluded.name,
-            address = excluded.address
+            address = excluded.address, format = excluded.format
           WHERE sighting.seen_ms <= excluded.seen_ms
           """, .integer(zone), .uuids(own.map(\.key.replica)),
           .integers(own.map { Int64(clamping: $0.value.cursor) }),
           .blobs(own.map { Data($0.value.token.utf8) }), .integers(own.map(\.value.milliseconds)),
           .blobs(own.map { Data(($0.value.name ?? "").utf8) }),
-          .blobs(own.map { Data(($0.value.address ?? "").utf8) }))
+          .blobs(own.map { Data(($0.value.address ?? "").utf8) }),
+          .integers(own.map { Int64($0.value.format ?? 0) }))
       }
     }
 
@@ -112,8 +115,10 @@
         SELECT known.uuid, sighting.cursor, coalesce(replica.last_push, 0),
           (SELECT max(received_ms) FROM log WHERE log.zone = $1 AND log.replica = replica.id
             AND log.number = replica.last_push),
-          sighting.seen_ms, sighting.token, token.name, sighting.name, sighting.address
+          sighting.seen_ms, sighting.token, token.name, sighting.name, sighting.address,
+          sighting.format
         FROM (SELECT uuid FROM replica WHERE zone = $1
+          EXCEPT SELECT replica FROM forgotten_replica WHERE zone = $1
           UNION SELECT replica FROM sighting WHERE zone = $1) AS known
         LEFT JOIN replica ON replica.zone = $1 AND replica.uuid = known.uuid
         LEFT JOIN sighting ON sighting.zone = $1 AND sighting.replica = known.uuid
@@ -136,7 +141,8 @@
         token: rows.isNull(row, 5) ? nil : rows.text(row, 5),
         tokenName: rows.isNull(row, 6) ? nil : rows.text(row, 6),
         name: rows.isNull(row, 7) ? nil : rows.text(row, 7),
-        address: rows.isNull(row, 8) ? nil : rows.text(row, 8))
+        address: rows.isNull(row, 8) ? nil : rows.text(row, 8),
+        formatLevel: rows.isNull(row, 9) ? nil : UInt16(clamping: rows.int64(row, 9)))
     }
 
     /// Replicas that were seen, those furthest behind first.
@@ -148,7 +154,7 @@
         SELECT seen.replica, seen.cursor, coalesce(replica.last_push, 0),
           (SELECT max(received_ms) FROM log WHERE log.zone = $1 AND log.replica = replica.id
             AND log.number = replica.last_push),
-          seen.seen_ms, seen.token, token.name, seen.name, seen.address
+          seen.seen_ms, seen.token, token.name, seen.name, seen.address, seen.format
         FROM (SELECT * FROM sighting WHERE zone = $1 ORDER BY cursor, replica LIMIT $2) AS seen
         LEFT JOIN replica ON replica.zone = $1 AND replica.uuid = seen.replica
         LEFT JOIN token ON token.id = seen.token

@@ -208,6 +208,18 @@
   }
 
   extension PostgresZoneTables {
+    func stagedBytes(of zone: ZoneRecord, butOf replica: UUID) throws -> Int {
+      let rows = try connection.run(
+        """
+        SELECT coalesce(sum(size), 0)::bigint FROM staged WHERE zone = $1 AND replica <> $2
+        """, .integer(zone.id), .uuid(replica))
+      return Int(clamping: rows.int64(0, 0))
+    }
+
+    func stagedBytes(beside part: Push, _ header: ChangeSetHeader) throws -> Int {
+      try PostgresStagedParts.room(beside: part, header, zone: zone.id, on: connection).own
+    }
+
     func stage(
       _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord
     ) throws {
@@ -247,6 +259,12 @@
     }
 
     package func stage(_ part: Push, of zone: ZoneRecord) async throws {
+      try await staging.run(
+        of: zone.id, cost: part.cost, most: limits.current.queuedPushesMax
+      ) { try await keep(part, of: zone) }
+    }
+
+    private func keep(_ part: Push, of zone: ZoneRecord) async throws {
       do {
         guard let header = part.part, header.isFollowedByParts else {
           throw ProtocolError.malformed("The last part of a push is not kept beside the log")
@@ -287,7 +305,7 @@
       guard let row = try connection.zoneRow(named: record.name) else {
         throw ServerError.noZone(record.name)
       }
-      let tables = PostgresZoneTables(connection, row)
+      let tables = PostgresZoneTables(connection, row, onlyReads: true)
       let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: milliseconds)
       guard try append.isWanted(part, of: record) else { return nil }
       try header.checkCopies(of: part.number) {

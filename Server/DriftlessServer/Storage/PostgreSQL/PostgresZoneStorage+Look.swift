@@ -87,11 +87,11 @@
 
     package func noteSeen(
       _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-      token: String, name: ReplicaName?, address: String?
+      token: String, name: ReplicaName?, address: String?, format: UInt16?
     ) async {
       let due = sightings.note(
         replica, in: zone, generation: generation, at: place, given: given, token: token,
-        name: name, address: address, milliseconds: clock.now())
+        name: name, address: address, format: format, milliseconds: clock.now())
       guard let due else { return }
       Task { [weak self] in
         try? await Task.sleep(for: .seconds(due))

@@ -13,6 +13,8 @@
     package let entryCheck: EntryCheck
     let pool: PostgresPool
     let sizes = LogSizes()
+    /// Parts of large pushes leave most connections to all else that is asked.
+    let staging: StagingLine
     let sightings: Sightings
     /// For the question whether the server is well, which is not to wait for others.
     private let reserved: PostgresPool
@@ -40,6 +42,7 @@
       self.limits = live
       self.text = text
       sightings = Sightings(limits: live)
+      staging = StagingLine(width: limits.databaseConnectionsMax / 4)
       self.metrics = metrics
       self.logger = logger
       entryCheck = EntryCheck(logger: logger)

@@ -23,34 +23,6 @@
         .integer(numbers.nextName))
     }
 
-    private func flushReplicas() throws {
-      // In one order for all: two zones that hear of the same replicas at one time do not wait for each other.
-      let new = newReplicas.filter { (replicas[$0]?.lastPush ?? 0) > 0 }
-        .sorted { $0.uuidString < $1.uuidString }
-      if !new.isEmpty {
-        let made = try connection.run(
-          """
-          INSERT INTO replica_home(uuid, zone) SELECT uuid, $1::bigint FROM unnest($2::uuid[]) AS new(uuid)
-          ON CONFLICT (uuid) DO NOTHING
-          """, .integer(zone.id), .uuids(new))
-        // Another zone took one meanwhile: what was decided without knowing it is decided again.
-        guard made.changes == new.count else {
-          throw PostgresError(
-            .statement, sqlState: "40001", message: "another zone took in the same replica")
-        }
-      }
-      guard !changedReplicas.isEmpty else { return }
-      let changed = changedReplicas.compactMap { uuid in replicas[uuid].map { (uuid, $0) } }
-      try connection.run(
-        """
-        INSERT INTO replica(zone, uuid, id, last_push)
-        SELECT $1::bigint, uuid, id, last_push
-        FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS new(uuid, id, last_push)
-        ON CONFLICT (zone, uuid) DO UPDATE SET last_push = excluded.last_push
-        """, .integer(zone.id), .uuids(changed.map(\.0)), .integers(changed.map(\.1.id)),
-        .integers(changed.map { Int64(clamping: $0.1.lastPush) }))
-    }
-
     private func flushNames() throws {
       guard !newNames.isEmpty else { return }
       let new = Array(newNames)

@@ -52,21 +52,6 @@
       try loadClaims(objects: Set(touched + claiming), hashes: Set(keys.map(\.hash)))
     }
 
-    func loadReplicas(_ asked: Set<UUID>) throws {
-      let rows = try connection.run(
-        """
-        SELECT home.uuid, home.zone, replica.id, replica.last_push FROM replica_home AS home
-        LEFT JOIN replica ON replica.zone = home.zone AND replica.uuid = home.uuid
-        WHERE home.uuid = ANY($1::uuid[])
-        """, .uuids(Array(asked)))
-      for row in 0..<rows.count {
-        guard let replica = rows.uuid(row, 0) else { continue }
-        replicas[replica] = KnownReplica(
-          id: rows.int64(row, 2), zone: rows.int64(row, 1), lastPush: rows.uint64(row, 3))
-      }
-      strangers.formUnion(asked.filter { replicas[$0] == nil })
-    }
-
     func loadPlaces(_ asked: Set<UInt64>) throws {
       let rows = try connection.run(
         """

@@ -9,6 +9,8 @@
   /// Whoever makes it holds the zone's row: nobody else changes what is of the zone until the transaction ends.
   final class PostgresZoneTables: ZoneTables {
     let connection: PostgresConnection
+    /// Whether the transaction writes nothing, and nobody has taken the zone's row for it.
+    let onlyReads: Bool
     /// The zone as it is with what was taken so far.
     private(set) var zone: ZoneRecord
     var numbers: PostgresZoneRow.Numbers
@@ -19,6 +21,8 @@
     var strangers: Set<UUID> = []
     var newReplicas: Set<UUID> = []
     var changedReplicas: Set<UUID> = []
+    /// Those that were forgotten, and push again.
+    var rememberedReplicas: Set<UUID> = []
 
     /// Places, and first object numbers, of entries that are in the database.
     var places: [UInt64: (first: UInt64, chain: LogChain)] = [:]
@@ -65,7 +69,10 @@
       let firstObject: UInt64
     }
 
-    init(_ connection: PostgresConnection, _ row: PostgresZoneRow) {
+    init(
+      _ connection: PostgresConnection, _ row: PostgresZoneRow, onlyReads: Bool = false
+    ) {
+      self.onlyReads = onlyReads
       self.connection = connection
       zone = row.zone
       numbers = row.numbers
@@ -94,7 +101,7 @@
       keepOwn()
       (undo, newEntries, newRuns, newNames) = ([], [], [], [])
       newReplicas = newReplicas.filter { replicas[$0]?.lastPush == 0 }
-      changedReplicas = []
+      (changedReplicas, rememberedReplicas) = ([], [])
       firstNewObject = zone.nextObject
       (objects, changedObjects) = ([:], [])
       (runsBefore, runsAfter, newTombstones) = ([:], [:], [:])
@@ -141,7 +148,7 @@
       undo.append { [unowned self] in self[keyPath: path][key] = old }
     }
 
-    // MARK: - Zone and replicas
+    // MARK: - Zone
 
     func zone(named name: String) throws -> ZoneRecord? { zone.name == name ? zone : nil }
 
@@ -154,25 +161,6 @@
       }
       if places[sequence] == nil { try loadPlaces([sequence]) }
       return places[sequence].map { LogMark(sequence: sequence, chain: $0.chain) }
-    }
-
-    func replica(_ replica: UUID) throws -> KnownReplica? {
-      if replicas[replica] == nil, !strangers.contains(replica) { try loadReplicas([replica]) }
-      return replicas[replica]
-    }
-
-    func replicaCount(of zone: Int64) throws -> Int {
-      let rows = try connection.run(
-        "SELECT count(*) FROM replica WHERE zone = $1", .integer(zone))
-      return Int(clamping: rows.int64(0, 0)) + newReplicas.count
-    }
-
-    func add(_ replica: UUID, to zone: Int64) throws -> KnownReplica {
-      let known = KnownReplica(id: numbers.nextReplica, zone: zone, lastPush: 0)
-      change(\.numbers.nextReplica, to: numbers.nextReplica + 1)
-      set(replica, to: known, in: \.replicas)
-      add(replica, to: \.newReplicas)
-      return known
     }
 
     // MARK: - Log
@@ -236,7 +224,8 @@
       set(
         replica,
         to: KnownReplica(
-          id: entry.replica.id, zone: zone.id, lastPush: entry.push.number), in: \.replicas)
+          id: entry.replica.id, zone: zone.id, lastPush: entry.push.number,
+          isForgotten: entry.replica.isForgotten), in: \.replicas)
       add(replica, to: \.changedReplicas)
     }
 

@@ -69,7 +69,7 @@
         try PostgresBindings.set(token.binding, of: token.id, on: copy)
       }
       for row in try source.rows(
-        "SELECT replica, cursor, token, seen_ms, name, address FROM sighting WHERE zone = ?",
+        "SELECT replica, cursor, token, seen_ms, name, address, format FROM sighting WHERE zone = ?",
         .integer(zone.id))
       {
         guard case .blob(let replica) = row[0], case .integer(let cursor) = row[1],
@@ -78,12 +78,14 @@
         func text(_ value: SQLiteValue) -> PostgresValue {
           if case .text(let text) = value { .text(text) } else { .null }
         }
+        let format: PostgresValue =
+          if case .integer(let level) = row[6] { .integer(level) } else { .null }
         try copy.run(
           """
-          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address)
-          VALUES($1, $2, $3, $4, $5, $6, $7)
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address, format)
+          VALUES($1, $2, $3, $4, $5, $6, $7, $8)
           """, .integer(zone.id), .blob(replica), .integer(cursor), .text(token), .integer(seen),
-          text(row[4]), text(row[5]))
+          text(row[4]), text(row[5]), format)
       }
     }
 
@@ -102,6 +104,8 @@
           "INSERT INTO replica_home(uuid, zone) VALUES($1, $2)", .blob(replica),
           .integer(zone.id))
       }
+      try PostgresForgotten.add(
+        Array(ForgottenReplicas.all(of: zone.id, on: source)), to: zone.id, on: copy)
     }
 
     private func replica(_ number: Int64) throws -> Int64 {

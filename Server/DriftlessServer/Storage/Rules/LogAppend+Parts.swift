@@ -43,6 +43,7 @@ extension LogAppend {
     if let mark = part.mark { try check(mark, in: zone) }
     try checkFloor(part.cursor.mark, in: zone)
     try checkClock(part.contents, zone)
+    try checkRoom(for: part, header, in: zone)
     guard header.part == 1 else { return }
     _ = try enter(part, zone, replica(of: part.replica, zone: zone), isProbe: true)
   }

@@ -47,10 +47,7 @@ struct LogAppend<Tables: ZoneTables> {
     isProbe: Bool = false
   ) throws -> Appended {
     guard push.formatLevel <= zone.formatLevel else {
-      throw ProtocolError(
-        .unsupported,
-        "the change set is of format level \(push.formatLevel), the zone of \(zone.formatLevel)",
-        suggestion: "Write it at the zone's level, or raise that.")
+      throw ProtocolError.tooHighFormat(push.formatLevel, zone)
     }
     let sequence = zone.head + 1
     let isLast = sequence >= LogBounds.numberMax
@@ -60,6 +57,7 @@ struct LogAppend<Tables: ZoneTables> {
         suggestion: "Ask the operator for a new zone, or to renew this one.")
     }
     if !isRefill { try checkLimits(push, zone) }
+    let replica = try isRefill ? replica : remembered(replica, push, zone)
     var hasNews = true
     do {
       try index(
@@ -96,13 +94,27 @@ struct LogAppend<Tables: ZoneTables> {
         throw ServerError.zoneIsFull(zone, "logEntriesMax", "has \(count) entries in its log")
       }
     }
-    if let most = zone.limits.logBytesMax {
-      let bytes = try tables.logBytes(of: zone)
-      guard push.frame.count <= most - min(bytes, most) else {
-        throw ServerError.zoneIsFull(
-          zone, "logBytesMax",
-          "has \(bytes) bytes in its log, \(push.frame.count) more would come")
-      }
+    try checkBytes(push.frame.count, push, zone)
+  }
+
+  /// Looks whether the zone has room for a push whose parts wait beside the log: with those that wait, and as much as the push will
+  /// have. What is left of other pushes of its replica goes by itself.
+  func checkRoom(for part: Push, _ header: ChangeSetHeader, in zone: ZoneRecord) throws {
+    guard zone.limits.logBytesMax != nil else { return }
+    let own = try tables.stagedBytes(beside: part, header) + part.frame.count
+    try checkBytes(max(own, Int(header.pushMebibytes) << 20), part, zone)
+  }
+
+  /// Parts that wait take the room that they will have in the log.
+  private func checkBytes(_ count: Int, _ push: Push, _ zone: ZoneRecord) throws {
+    guard let most = zone.limits.logBytesMax else { return }
+    let bytes = try tables.logBytes(of: zone)
+    let staged = try tables.stagedBytes(of: zone, butOf: push.replica)
+    let taken = bytes.addingReportingOverflow(staged)
+    guard !taken.overflow, count <= most - min(taken.partialValue, most) else {
+      let waiting = staged > 0 ? ", and \(staged) in parts of large pushes that wait" : ""
+      throw ServerError.zoneIsFull(
+        zone, "logBytesMax", "has \(bytes) bytes in its log\(waiting); \(count) more would come")
     }
   }
 
@@ -205,7 +217,8 @@ struct LogAppend<Tables: ZoneTables> {
 
   // MARK: - Replica and repeats
 
-  /// - Parameter isRefill: it was one of the zone's once: a bound of the zone alone does not keep it out.
+  /// - Parameter isRefill: it was one of the zone's once: no bound keeps it out, and where there is no room among those that are
+  ///   counted it is not.
   func replica(
     of replica: UUID, zone: ZoneRecord, isRefill: Bool = false
   ) throws -> KnownReplica {
@@ -218,17 +231,41 @@ struct LogAppend<Tables: ZoneTables> {
       }
       return known
     }
-    let own = isRefill ? nil : zone.limits.replicasMax
-    let most = min(limits.replicasPerZoneMax, own ?? .max)
-    guard try tables.replicaCount(of: zone.id) < most else {
-      let isOfZone = most < limits.replicasPerZoneMax
-      throw ServerError(
-        .zoneFull, "the zone already knows \(most) replicas",
-        suggestion: "Enrol into another zone, or ask the operator to raise "
-          + (isOfZone
-            ? "replicasMax (driftless-server zone limits \(zone.name))." : "replicasPerZoneMax."))
-    }
-    return try tables.add(replica, to: zone.id)
+    let hasRoom = try hasRoom(in: zone)
+    guard hasRoom || isRefill else { throw noRoom(in: zone) }
+    return try tables.add(replica, to: zone.id, isForgotten: !hasRoom)
+  }
+
+  /// A replica that was forgotten and goes on is one of the zone's again, as who comes for the first time.
+  private func remembered(
+    _ replica: KnownReplica, _ push: Push, _ zone: ZoneRecord
+  ) throws -> KnownReplica {
+    guard replica.isForgotten else { return replica }
+    guard try hasRoom(in: zone) else { throw noRoom(in: zone) }
+    try tables.remember(push.replica, of: zone.id)
+    var remembered = replica
+    remembered.isForgotten = false
+    return remembered
+  }
+
+  private func replicasMax(of zone: ZoneRecord) -> Int {
+    min(limits.replicasPerZoneMax, zone.limits.replicasMax ?? .max)
+  }
+
+  private func hasRoom(in zone: ZoneRecord) throws -> Bool {
+    try tables.replicaCount(of: zone.id) < replicasMax(of: zone)
+  }
+
+  private func noRoom(in zone: ZoneRecord) -> ServerError {
+    let most = replicasMax(of: zone)
+    return ServerError(
+      .zoneFull, "the zone \(zone.name) already knows \(most) replicas",
+      suggestion: "Nothing is lost: it is sent again. Have the operator forget those that are gone "
+        + "(driftless-server replica forget \(zone.name) --unseen-for DAYS), or raise "
+        + (most < limits.replicasPerZoneMax
+          ? "replicasMax (driftless-server zone limits \(zone.name))."
+          : "replicasPerZoneMax (serve --limits)."),
+      head: zone.head)
   }
 
   /// The answer that this push got before; nil when it is a new one.

@@ -45,6 +45,7 @@ struct CarryOver {
       try carryOver.renew(restored)
       try carryOver.name()
       try carryOver.make(restored)
+      try carryOver.carryForgotten()
       try carryOver.carryTokens()
       try carryOver.carryOperators()
       try EnrolmentCodes.dropAll(on: connection)
@@ -105,8 +106,11 @@ struct CarryOver {
       if let known = known(zone) {
         names.append((zone, known.name))
         try connection.run(
-          "UPDATE zone SET newest_ms = max(newest_ms, ?) WHERE id = ?",
-          .integer(Int64(clamping: known.newestMilliseconds)), .integer(zone.id))
+          """
+          UPDATE zone SET newest_ms = max(newest_ms, ?), format_level = max(format_level, ?)
+          WHERE id = ?
+          """, .integer(Int64(clamping: known.newestMilliseconds)),
+          .integer(Int64(known.formatLevel)), .integer(zone.id))
         try ZoneBounds.set(known.limits, of: zone, on: connection)
       } else {
         let name = Self.free(zone.name, taken)
@@ -143,6 +147,21 @@ struct CarryOver {
       try connection.insert(
         zone.emptied(id: id), createdMilliseconds: former.created[zone.zoneID] ?? 0)
       outcome.zonesMade.append(zone.name)
+    }
+  }
+
+  /// Who was forgotten since the backup stays so, and who came back since is one of the zone's.
+  private func carryForgotten() throws {
+    for zone in try connection.zones() {
+      guard let known = known(zone), known.generation == zone.generation,
+        let forgotten = former.forgotten[zone.zoneID]
+      else { continue }
+      for replica in try ForgottenReplicas.all(of: zone.id, on: connection).subtracting(forgotten) {
+        try ForgottenReplicas.remove(replica, of: zone.id, on: connection)
+      }
+      for replica in forgotten {
+        try ForgottenReplicas.forget(replica, of: zone.id, on: connection)
+      }
     }
   }
 

@@ -21,6 +21,8 @@ extension Backup {
     private(set) var tokens: [TokenRecord] = []
     /// Nil where they cannot be read, or where there are none to read.
     private(set) var operators: [OperatorRecord]?
+    /// Replicas that were forgotten, by their zone's `zoneID`; none for a zone of which that cannot be read.
+    private(set) var forgotten: [UUID: Set<UUID>] = [:]
     /// Who did what; nil where it cannot be read, or where there is none to read.
     private(set) var audit: [AuditEvent]?
     /// The last time that the server gave; 0 for none.
@@ -65,6 +67,8 @@ extension Backup {
         guard case .integer(let id) = id else { continue }
         if let zone = try row(.zones, { try connection.zone(id: id) }) {
           zones.append(zone)
+          // What cannot be read of them stands in nobody's way.
+          forgotten[zone.zoneID] = try? ForgottenReplicas.all(of: zone.id, on: connection)
           created[zone.zoneID] = try row(.zones) {
             try connection.integer("SELECT created_ms FROM zone WHERE id = \(id)")
           }

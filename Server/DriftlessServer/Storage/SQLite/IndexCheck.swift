@@ -238,7 +238,9 @@ extension DatabaseCheck {
         """)
       { noteRow(table, nil, row) }
     }
-    for table in ["identity", "claim", "tombstone", "replica", "sighting", "zone_property"]
+    for table in [
+      "identity", "claim", "tombstone", "replica", "sighting", "zone_property", "forgotten_replica",
+    ]
     where there.contains([.text(table)]) {
       for row in try connection.rows(
         """

@@ -153,9 +153,10 @@ struct PurgeFloor {
       """
       SELECT log.header FROM replica JOIN log ON log.replica = replica.id
         AND log.number = replica.last_push
-      WHERE replica.zone = ? AND log.received_ms >= ?
-        AND replica.uuid NOT IN (SELECT replica FROM sighting WHERE zone = ?)
-      """, .integer(zone.id), .integer(from), .integer(zone.id))
+      WHERE replica.zone = ?1 AND log.received_ms >= ?2
+        AND replica.uuid NOT IN (SELECT replica FROM sighting WHERE zone = ?1)
+        AND replica.uuid NOT IN (SELECT replica FROM forgotten_replica WHERE zone = ?1)
+      """, .integer(zone.id), .integer(from))
     {
       guard case .blob(let bytes) = row[0] else { continue }
       let header = try? ChangeSetDecoder().decodeHeader(bytes)

@@ -11,6 +11,7 @@ import DriftlessSQLite
 ///               and the generations that replaced what was there: 16 bytes each, newest last.
 /// `token`       one row a token: SHA-256 of the secret, zone, verbs, when revoked.
 /// `replica`     one row a replica: its zone, number of its last push.
+/// `forgotten_replica`  one row a replica that an operator had forgotten and that has not pushed since (`ForgottenReplicas`).
 /// `log`         one row a change set. `position` = zone << 40 | sequence, so that a range of the
 ///               log is a range of row IDs. `names`: what its transactions drew, 8 bytes each. The
 ///               frame lies in two pieces, so that its header can be read alone.
@@ -123,7 +124,7 @@ enum ServerSchema {
     "clock", "token_note", "token_binding", "sighting", "operator_token", "staged", "staging",
     "audit",
     "enrolment_code", "purge", "purge_file", "purged", "value", "value_piece", "value_use",
-    "value_lost", "zone_property", "zone_limit", "zone_log",
+    "value_lost", "zone_property", "zone_limit", "zone_log", "forgotten_replica",
   ]
 
   /// Tables that a database does not have, as far as it may not be without them.
@@ -207,6 +208,7 @@ enum ServerSchema {
         EnrolmentCodes.statement,
         PurgedLog.statement, LargeValues.statement, PropertyNames.statement,
         ZoneBounds.statement, ZoneBounds.forgetting,
+        ForgottenReplicas.statement, ForgottenReplicas.cleaning,
         "DROP INDEX IF EXISTS log_replica", logIndex,
         // A program of before deletes zones, and knows nothing of these.
         "DELETE FROM zone_property WHERE zone NOT IN (SELECT id FROM zone)",

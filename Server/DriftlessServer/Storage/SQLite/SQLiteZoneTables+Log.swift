@@ -6,22 +6,32 @@ import Foundation
 extension SQLiteZoneTables {
   func replica(_ replica: UUID) throws -> KnownReplica? {
     try connection.replicaRow(replica).map {
-      KnownReplica(id: $0.id, zone: $0.zone, lastPush: $0.lastPush)
+      KnownReplica(
+        id: $0.id, zone: $0.zone, lastPush: $0.lastPush,
+        isForgotten: try ForgottenReplicas.has(replica, of: $0.zone, on: connection))
     }
   }
 
   func replicaCount(of zone: Int64) throws -> Int {
-    let count = try connection.scalar(
-      "SELECT count(*) FROM replica WHERE zone = ?", .integer(zone))
-    guard case .integer(let count)? = count else { return 0 }
-    return Int(clamping: count)
+    try ForgottenReplicas.countOfOthers(in: zone, on: connection)
   }
 
-  func add(_ replica: UUID, to zone: Int64) throws -> KnownReplica {
+  func add(_ replica: UUID, to zone: Int64, isForgotten: Bool) throws -> KnownReplica {
     try connection.run(
       "INSERT INTO replica(zone, uuid, last_push) VALUES(?, ?, 0)", .integer(zone),
       .blob(replica.bytes))
-    return KnownReplica(id: connection.lastInsertRowID, zone: zone, lastPush: 0)
+    let id = connection.lastInsertRowID
+    if isForgotten {
+      try ForgottenReplicas.add(replica, to: zone, on: connection)
+    } else {
+      // A program of before may have taken the row away, and left that it was forgotten.
+      try ForgottenReplicas.remove(replica, of: zone, on: connection)
+    }
+    return KnownReplica(id: id, zone: zone, lastPush: 0, isForgotten: isForgotten)
+  }
+
+  func remember(_ replica: UUID, of zone: Int64) throws {
+    try ForgottenReplicas.remove(replica, of: zone, on: connection)
   }
 
   func entry(of replica: KnownReplica, number: UInt64) throws -> KnownEntry? {

@@ -4,7 +4,7 @@ import Foundation
 import Logging
 import Synchronization
 
-/// Owns the table `sighting`: when a replica was last seen, how far it had come, by which token, from where, and the name that it told; and after which place it
+/// Owns the table `sighting`: when a replica was last seen, how far it had come, by which token, from where, and the name and the format level that it told; and after which place it
 /// asked last: whether it has what it was given then, nobody knows who takes something away because of it.
 ///
 /// What is seen is kept in memory and written a minute after the first of it, and when the server ends: a request costs no
@@ -13,13 +13,15 @@ final class Sightings: Sendable {
   static let statement = """
     CREATE TABLE IF NOT EXISTS sighting(
       zone INTEGER NOT NULL, replica BLOB NOT NULL, cursor INTEGER NOT NULL, token TEXT NOT NULL,
-      seen_ms INTEGER NOT NULL, asked INTEGER, name TEXT, address TEXT,
+      seen_ms INTEGER NOT NULL, asked INTEGER, name TEXT, address TEXT, format INTEGER,
       PRIMARY KEY(zone, replica)) WITHOUT ROWID
     """
 
   /// Gives the table of a program of before what it lacks.
   static func bringUpToDate(_ connection: SQLiteConnection) throws {
-    for (column, type) in [("asked", "INTEGER"), ("name", "TEXT"), ("address", "TEXT")] {
+    for (column, type) in [
+      ("asked", "INTEGER"), ("name", "TEXT"), ("address", "TEXT"), ("format", "INTEGER"),
+    ] {
       let has = "SELECT count(*) FROM pragma_table_info('sighting') WHERE name = '\(column)'"
       guard try connection.integer(has) == 0 else { continue }
       try connection.execute("ALTER TABLE sighting ADD COLUMN \(column) \(type)")
@@ -41,6 +43,8 @@ final class Sightings: Sendable {
     let name: String?
     /// Where it came from; nil where that is not known.
     let address: String?
+    /// The highest format level that it reads; nil where it told none.
+    let format: UInt16?
     let milliseconds: Int64
   }
 
@@ -66,7 +70,8 @@ final class Sightings: Sendable {
   /// - Returns: in how many seconds who is told so is to write what was seen; nil for not at all.
   func note(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName? = nil, address: String? = nil, milliseconds: Int64
+    token: String, name: ReplicaName? = nil, address: String? = nil, format: UInt16? = nil,
+    milliseconds: Int64
   ) -> Double? {
     state.withLock { state in
       let after = place
@@ -83,7 +88,8 @@ final class Sightings: Sendable {
       if state.seen[place] != nil || !isFull {
         state.seen[place] = Sighting(
           generation: generation, cursor: cursor, asked: after, token: token, name: name?.text,
-          address: address?.isEmpty == true ? nil : address, milliseconds: milliseconds)
+          address: address?.isEmpty == true ? nil : address, format: format,
+          milliseconds: milliseconds)
       }
       if isFull { return 0 }
       guard !state.isWriteDue else { return nil }
@@ -120,8 +126,9 @@ final class Sightings: Sendable {
       guard case .blob(let current)? = generation else { continue }
       let statement = try connection.prepare(
         """
-        INSERT OR REPLACE INTO sighting(zone, replica, cursor, token, seen_ms, asked, name, address)
-        VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+        INSERT OR REPLACE INTO sighting(
+          zone, replica, cursor, token, seen_ms, asked, name, address, format)
+        VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
         """)
       for (place, sighting) in sightings where sighting.generation.bytes == current {
         statement.bind([
@@ -129,6 +136,7 @@ final class Sightings: Sendable {
           .text(sighting.token), .integer(sighting.milliseconds),
           .integer(Int64(clamping: sighting.asked)), sighting.name.map { .text($0) } ?? .null,
           sighting.address.map { .text($0) } ?? .null,
+          sighting.format.map { .integer(Int64($0)) } ?? .null,
         ])
         try statement.run()
       }

@@ -150,6 +150,19 @@ enum StagedParts {
 }
 
 extension SQLiteZoneTables {
+  func stagedBytes(of zone: ZoneRecord, butOf replica: UUID) throws -> Int {
+    let bytes = try connection.scalar(
+      "SELECT coalesce(sum(size), 0) FROM staged WHERE zone = ? AND replica <> ?",
+      .integer(zone.id), .blob(replica.bytes))
+    guard case .integer(let bytes)? = bytes else { return 0 }
+    return Int(clamping: bytes)
+  }
+
+  func stagedBytes(beside part: Push, _ header: ChangeSetHeader) throws -> Int {
+    try StagedParts.bytes(
+      of: part.replica, number: part.number, but: header.part, on: connection)
+  }
+
   func stage(
     _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord
   ) throws {

@@ -136,7 +136,7 @@ extension Administration {
 
   /// The time by which ages are reckoned. Where the host's clock is far ahead of what the server last gave, it may have leapt,
   /// and the server not have heard of it: then it is a day after that.
-  private func purgeTime(_ host: Int64) throws -> Int64 {
+  func purgeTime(_ host: Int64) throws -> Int64 {
     let given = try GivenTimes.last(connection)
     return given > 0 ? min(host, given + 86_400_000) : host
   }

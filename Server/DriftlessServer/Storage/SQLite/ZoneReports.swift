@@ -36,6 +36,8 @@ package struct ReplicaReport: Sendable {
   package let name: String?
   /// Where it came from then, as the server saw it: a proxy's, where one is in between; nil where that is not known.
   package let address: String?
+  /// The highest format level that it said it reads; nil where it said none: programs of before read level 1.
+  package var formatLevel: UInt16?
 
   /// Entries that it has not applied.
   package var lag: UInt64? { cursor.map { head > $0 ? head - $0 : 0 } }
@@ -103,8 +105,9 @@ extension Administration {
           (SELECT max(received_ms) FROM purged
             WHERE purged.replica = replica.id AND purged.number = replica.last_push)),
         sighting.seen_ms, sighting.token, token_note.name, sighting.name,
-        sighting.address
+        sighting.address, sighting.format
       FROM (SELECT uuid FROM replica WHERE zone = ?1
+        EXCEPT SELECT replica FROM forgotten_replica WHERE zone = ?1
         UNION SELECT replica FROM sighting WHERE zone = ?1) AS known
       LEFT JOIN replica ON replica.uuid = known.uuid AND replica.zone = ?1
       LEFT JOIN sighting ON sighting.zone = ?1 AND sighting.replica = known.uuid
@@ -126,7 +129,8 @@ extension Administration {
           zone: zone.name, replica: replica, cursor: integer(1).map { UInt64(clamping: $0) },
           head: zone.head, pushes: UInt64(clamping: statement.int64(2)),
           lastPushMilliseconds: integer(3), lastSeenMilliseconds: integer(4), token: text(5),
-          tokenName: text(6), name: text(7), address: text(8)))
+          tokenName: text(6), name: text(7), address: text(8),
+          formatLevel: integer(9).map { UInt16(clamping: $0) }))
     }
     return reports.sorted(by: ReplicaReport.isFirst)
   }
@@ -176,6 +180,19 @@ extension Administration {
       return zone
     }
     ZoneSnapshots(folder).forget(deleted)
+  }
+
+  package func raiseFormat(
+    of name: String, to level: UInt16, highest: UInt16
+  ) throws -> ZoneRecord {
+    try write {
+      let zone = try existingZone(name)
+      guard try zone.canRaiseFormat(to: level, highest: highest) else { return zone }
+      try connection.run(
+        "UPDATE zone SET format_level = ? WHERE id = ?", .integer(Int64(level)), .integer(zone.id))
+      try note(.formatRaised, zone: name, nil, "\(zone.formatLevel) → \(level)")
+      return try existingZone(name)
+    }
   }
 
   /// Gives a zone another name. Its tokens go on being of it; its replicas have to be enrolled at the new name.

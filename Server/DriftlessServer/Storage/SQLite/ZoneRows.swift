@@ -59,7 +59,7 @@ extension SQLiteConnection {
     // Each replica takes another ID for the new log: those of the old one would fill the zone in time.
     for table in [
       "identity", "claim", "tombstone", "replica", "sighting", "staged", "staging", "purge",
-      "purge_file", "zone_property",
+      "purge_file", "zone_property", "forgotten_replica",
     ] {
       try run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
     }
