@@ -21,6 +21,7 @@ struct UnsafeMemoryTests {
     "Driftless/Store/Care/LostCommits.swift": uuid,
     "Driftless/Store/RowBinder.swift": "it lends texts and data to a statement where they lie",
     "Driftless/Store/RowReader.swift": lends,
+    "Driftless/Store/CoreDataFile/ContentDigest.swift": "it reads texts and data where they lie",
     "Driftless/Store/NewRows.swift": "SQLite reads new rows where they lie",
     "Driftless/Store/RowProgram.swift": "it reads bits of a column where they lie",
     "Driftless/Store/History/ChangeRecorder.swift": lends,
