@@ -8,7 +8,8 @@ extension SyncEngine {
   func build(
     _ portion: Pusher.Portion, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey>,
     _ transaction: ReadTransaction
-  ) throws -> (PushSelection, BuiltPush?, SyncError?) {
+  ) throws -> (PushSelection, BuiltPush?, SyncError?, UnreadableValues) {
+    var unreadable = UnreadableValues(objects: [:])
     let state = try Self.state(on: transaction.connection, of: store)
     let pending = try pendingSet(transaction, state: state)
     // What the zone deleted, and a person has not confirmed, is not edited there.
@@ -33,8 +34,13 @@ extension SyncEngine {
       let selection = try PushSelection(
         pending, held: held, waiting: waiting, portion: portion, transaction, schema: schema)
       do {
-        return try build(
+        let (selected, built, error) = try build(
           selection, allowsMassDelete, state, pending, valueBytesMax: valueBytesMax, transaction)
+        return (selected, built, error, unreadable)
+      } catch let found as UnreadableValues {
+        // What refers to them waits as well: the window is selected anew.
+        unreadable.objects.merge(found.objects) { $1 }
+        held.formUnion(found.objects.keys)
       } catch is ValueCutting.PushIsFull {
         // Fewer transactions, and never less than one: nobody is shown half of a save. Its parts are shown together.
         let count = selection.window.count

@@ -106,11 +106,12 @@ extension SyncEngine {
     }
     var last: PushSelection?
     while true {
-      let (selection, built, error) = try store.read { transaction in
+      let (selection, built, error, unreadable) = try store.read { transaction in
         try transaction.connection.withCache(kibibytes: SyncTuning.walkCacheKibibytes) {
           try build(portion, allowsMassDelete, tryingAgain: again, transaction)
         }
       }
+      if !unreadable.objects.isEmpty { try quarantine(unreadable) }
       try noteWithoutKey(selection.withoutKey)
       let window = selection.window
       var objects = WindowObjects(

@@ -51,6 +51,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let divergedAgain = Code(rawValue: "diverged-again")
     /// The store cannot be compared with its zone: the server has nothing to compare with, or the zone moves on too fast.
     public static let notVerified = Code(rawValue: "not-verified")
+    /// A value of the object cannot be read in this store's file, and is not sent.
+    public static let unreadableValue = Code(rawValue: "unreadable-value")
     /// A value is encrypted, and there is no key to seal it with; or a key file cannot be used.
     public static let noKey = Code(rawValue: "no-key")
     /// The pull would delete a large part of the store: it waits for a person's word.

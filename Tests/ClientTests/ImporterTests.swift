@@ -37,6 +37,68 @@ import Testing
     #expect(failure(shop, line, "\u{FEFF}" + line)?.message.contains("f.jsonl:2") == true)
   }
 
+  @Test("What goes by a delete rule is counted, and what two lines and a rule delete is one")
+  func cascades() throws {
+    let shop = try Shop()
+    try run(
+      shop, #"{"op":"insert","entity":"Box","id":"b","set":{"name":"b"}}"#,
+      #"{"op":"insert","entity":"Item","id":"1","set":{"name":"x","box":"b"}}"#,
+      #"{"op":"insert","entity":"Item","id":"2","set":{"name":"y","box":"b"}}"#,
+      #"{"op":"insert","entity":"Item","id":"3","set":{"name":"z"}}"#)
+    let report = try run(
+      shop, #"{"op":"delete","entity":"Item","id":"1"}"#,
+      #"{"op":"delete","entity":"Box","id":"b"}"#)
+    #expect(report.deleted == 3)
+    #expect(try count(shop) == 1)
+  }
+
+  @Test("A value that the model refuses is told with its object")
+  func refusedValue() throws {
+    let shop = try Shop()
+    let id = "00000000-0000-4000-8000-000000000001"
+    let message = failure(
+      shop, #"{"op":"insert","entity":"SpecialItem","id":"\#(id)","set":{"name":"a","size":-1}}"#)?
+      .message
+    #expect(message?.contains("f.jsonl:1: ") == true)
+    #expect(message?.contains("size of \(id): ") == true, "\(message ?? "")")
+    let missing = failure(
+      shop, #"{"op":"insert","entity":"Item","id":"\#(id)","set":{"name":null}}"#)?.message
+    #expect(missing?.contains("Item.name of \(id): ") == true, "\(missing ?? "")")
+  }
+
+  @Test("A date is exported with as many digits as it takes to be the same again")
+  func exactDates() throws {
+    var numbers = SeededNumbers(seed: 7)
+    var dates: [Double] = [
+      0, -0.0, 0.1, -0.1, 0.000_000_1, -0.000_000_1, 1e-9, -1e-9, 1e-20, -1, -1.25,
+      737_057_646.843063,
+      737_057_646.8430631, 737_057_646.843_063_1, -737_057_646.843_063_1, 0.123_456_789_012_345_67,
+      4.4e12, -4.4e12, 1e15, 978_307_200.000_000_1,
+    ]
+    for _ in 0..<500 {
+      dates.append(Double.random(in: -1e9...1e9, using: &numbers))
+      dates.append(Double.random(in: -10...10, using: &numbers))
+    }
+    let shop = try Shop()
+    let lines = dates.enumerated().map { place, date in
+      var json = JSONText()
+      json.value(.date(Date(timeIntervalSinceReferenceDate: date))) { _, json in json.raw("null") }
+      return
+        #"{"op":"insert","entity":"Item","id":"\#(place)","set":{"name":"a","made":\#(String(decoding: json.bytes, as: UTF8.self))}}"#
+    }
+    _ = try Importer(store: shop.store, author: nil, source: "f")
+      .run(Data(lines.joined(separator: "\n").utf8))
+    try shop.read { context in
+      for (place, date) in dates.enumerated() {
+        let object = try #require(try shop.object("\(place)", "Item", in: context))
+        let made = try #require(object["made"] as? Date)
+        #expect(made.timeIntervalSinceReferenceDate == date, "\(lines[place])")
+      }
+    }
+    // Where microseconds say it, they do.
+    #expect(lines[11].contains("2024-05-10T18:14:06.843063Z"), "\(lines[11])")
+  }
+
   @Test("Every attribute type arrives exactly")
   func values() throws {
     let shop = try Shop()
@@ -71,7 +133,7 @@ import Testing
       #"{"op":"delete","entity":"Box","id":"b"}"#,
       #"{"op":"insert","entity":"Item","id":"1","set":{"stock":4,"box":"b"}}"#,
       #"{"op":"insert","entity":"Box","id":"b","set":{"name":"new"}}"#)
-    #expect(report.deleted == 2)
+    #expect(report.deleted == 3, "what was in the box goes by the model's cascade")
     #expect(report.inserted == 2)
     try shop.read { context in
       let item = try #require(try shop.object("1", "Item", in: context))
@@ -189,7 +251,7 @@ import Testing
       #expect(item[ToMany<ManagedObject, ManagedObject>("tags")].isEmpty)
     }
     let report = try run(shop, #"{"op":"delete","entity":"Box","id":"b"}"#)
-    #expect(report.deleted == 1)
+    #expect(report.deleted == 2)
     #expect(try count(shop) == 2, "the box's item goes by the model's cascade")
   }
 

@@ -17,6 +17,7 @@ struct UnsafeMemoryTests {
     "Driftless/Objects/ObjectMemory.swift": handles,
     "Driftless/Values/DecimalText.swift": "it reads digits where they lie",
     "Driftless/Values/JSONText.swift": "it writes texts from where they lie",
+    "Driftless/Store/CoreDataFile/ContentDigest.swift": "it reads texts and data where they lie",
     "Driftless/Store/External/ExternalDataFolder.swift": system,
     "Driftless/Store/FileLock.swift": system,
     "Driftless/Store/StoreClaim.swift": system,

@@ -27,11 +27,13 @@ struct DoctorCommand: ControlCommand {
       let store = try StoreAccess.inspect(target.url)
       checks.append(try integrity(of: store))
       if let check = try largeValues(of: store) { checks.append(check) }
+      if let check = try values(of: store) { checks.append(check) }
       // Opened as other commands open it, so that what stops them is told here; and what the mark beside the store tells
       // is noted.
       checks.append(try commits(of: try target.open(reading: true)))
       checks.append(try clock(of: store))
       checks.append(try parked(of: store))
+      if let check = try unheard(of: store) { checks.append(check) }
       checks.append(try await zone(of: store))
     } catch {
       checks.append(DoctorCheck("store", .bad, Failure(error)))
@@ -72,6 +74,32 @@ struct DoctorCommand: ControlCommand {
       "\(count) \(count == 1 ? "lies in a file" : "lie in files") that cannot be read, such as \(lost.file.path) of \(lost.entity).\(lost.property): put the files "
         + "back, take what the zone has (syncctl verify --repair), or go on without them "
         + "(syncctl store give-up-lost \(target.store.shellWord))")
+  }
+
+  /// What another program wrote past the library; nil where nothing shows it.
+  private func unheard(of store: PersistentStore) throws -> DoctorCheck? {
+    let objects = try SyncEngine.unheardObjects(of: store)
+    guard let first = objects.first else { return nil }
+    let number = objects.count == 1 ? "1 object" : "\(objects.count) objects, the first"
+    return DoctorCheck(
+      "written past", .bad,
+      "\(number) \(first.entity) \(first.object.uuidString.lowercased()): another program wrote without a history, and nothing of it "
+        + "waits to be pushed. What it changed besides, syncctl verify tells; syncctl verify --take-in makes edits of it"
+    )
+  }
+
+  /// Whether each value can be read; nil where they can.
+  private func values(of store: PersistentStore) throws -> DoctorCheck? {
+    var (count, first): (Int, String?) = (0, nil)
+    try store.read { transaction in
+      try transaction.forEachUnreadableValue { value in
+        if first == nil { first = try value.sentence(transaction) }
+        count += 1
+      }
+    }
+    guard let first else { return nil }
+    let number = count == 1 ? "1 cannot be read" : "\(count) cannot be read, the first of them"
+    return DoctorCheck("values", .bad, "\(number): \(first) \(BrokenValue.advice)")
   }
 
   /// Whether the store still has what it acknowledged, by the mark beside it.

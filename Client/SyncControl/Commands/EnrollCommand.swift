@@ -189,15 +189,22 @@ struct EnrollCommand: ControlCommand {
         + (status.zoneWasReplaced ? "; \(StatusReport.replacedText)" : ""))
   }
 
-  /// Says what would be there once more for each host that has the same file.
+  /// Says by what the objects of a file of Core Data's are the same on another host, and what would be there once more.
   private func noteUnprepared(_ store: PersistentStore) throws {
     let count = try SyncEngine.unpreparedObjects(of: store)
-    guard count > 0 else { return }
-    output.note(
-      "\(count) object\(count == 1 ? "" : "s") without unique keys \(count == 1 ? "is" : "are") this store's own: Core Data "
-        + "wrote the file, and it was never prepared. If the same file lies on other hosts, do not sync yet: run syncctl store "
-        + "adopt \(target.store.shellWord), and enroll copies of it there; else each host adds the objects once more."
-    )
+    if count > 0 {
+      output.note(
+        "\(count) object\(count == 1 ? "" : "s") without unique keys \(count == 1 ? "is" : "are") this store's own: Core Data "
+          + "wrote the file, and an earlier version of Driftless opened it first. If the same file lies on other hosts, do not sync yet: run "
+          + "syncctl store adopt \(target.store.shellWord), and enroll copies of it there; else each host adds the objects once more."
+      )
+    } else if let digest = try store.contentDigest() {
+      output.note(
+        "Core Data wrote the file: its objects are the same as those of every copy with the content \(digest.prefix(8)), "
+          + "as syncctl store info shows it. A copy on another host that was written to before it came here shows another, and adds "
+          + "its objects without unique keys once more."
+      )
+    }
   }
 
   /// The code or the token that this enrols by.

@@ -2,7 +2,6 @@ import ArgumentParser
 import Driftless
 import DriftlessSync
 import Foundation
-import ProgramStart
 import SyncDaemon
 
 struct ExportCommand: ControlCommand {
@@ -11,7 +10,8 @@ struct ExportCommand: ControlCommand {
     discussion: """
       Sorted by entity, then id, with sorted keys: equal states give equal bytes. The \
       lines can be imported again, also of objects with values that the model refuses, which a \
-      merge may leave: their properties are named in "unfit".
+      merge may leave: their properties are named in "unfit". Ends with 65 when values cannot be read, or rows \
+      are of no entity of the model: they are left out, and told.
 
       Example: syncctl export --store shop.sqlite --entity Item > items.jsonl
       """)
@@ -33,9 +33,6 @@ struct ExportCommand: ControlCommand {
       output.note(lost.text(lastSync: try SyncEngine.status(of: store).lastSync))
     }
     let operation: ReplicaExport.Operation = upsert ? .upsert : .insert
-    try ReplicaExport.write(store, entity: entity, as: operation) { piece in
-      try ProgramOutput.write(piece)
-    }
-    try StoreFileArguments.reportUnknownRows(of: store, output)
+    try StoreFileArguments.export(store, entity: entity, as: operation, output)
   }
 }

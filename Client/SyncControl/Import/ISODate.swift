@@ -1,3 +1,5 @@
+import Driftless
+
 /// Reads ISO 8601 dates with any number of fraction digits. Foundation's reader rounds fractions to
 /// milliseconds.
 enum ISODate {
@@ -34,14 +36,14 @@ enum ISODate {
         take(UInt8(ascii: ":")), let minute = number(2...2), take(UInt8(ascii: ":")),
         let second = number(2...2), hour < 24, minute < 60, second < 60
       else { return nil }
-      var nanoseconds: Int64?
+      var part: (units: UInt64, digits: Int)?
       if take(UInt8(ascii: ".")) {
         guard let fraction = fraction() else { return nil }
-        nanoseconds = fraction
+        part = fraction
       }
       guard let offset = offset(), position == bytes.count else { return nil }
       let whole = days * 86_400 + hour * 3_600 + minute * 60 + second - offset
-      return nanoseconds.map { ISODate.sum(whole, nanoseconds: $0) } ?? Double(whole)
+      return part.map { ISODate.sum(whole, $0.units, $0.digits) } ?? Double(whole)
     }
 
     private mutating func take(_ byte: UInt8) -> Bool {
@@ -66,16 +68,19 @@ enum ISODate {
       return count >= digits.lowerBound ? number : nil
     }
 
-    /// 1 to 18 digits as nanoseconds; the tenth and later ones are below what a date holds.
-    private mutating func fraction() -> Int64? {
-      var (units, count) = (Int64(0), 0)
+    /// 1 to 18 digits; those at the end that are zeros do not count.
+    private mutating func fraction() -> (units: UInt64, digits: Int)? {
+      var (units, count) = (UInt64(0), 0)
       while count < 18, let digit = digit() {
-        if count < 9 { units = units * 10 + digit }
+        units = units * 10 + UInt64(digit)
         count += 1
       }
       guard count > 0 else { return nil }
-      for _ in min(count, 9)..<9 { units *= 10 }
-      return units
+      while count > 6, units % 10 == 0 {
+        units /= 10
+        count -= 1
+      }
+      return (units, count)
     }
 
     /// `Z`, `±HH:MM` or `±HHMM`, in seconds.
@@ -91,12 +96,14 @@ enum ISODate {
 
   /// Whole seconds and a fraction as one rounding, so that what `export` printed reads back the
   /// same.
-  private static func sum(_ whole: Int64, nanoseconds units: Int64) -> Double {
+  private static func sum(_ whole: Int64, _ units: UInt64, _ digits: Int) -> Double {
     let (total, overflow) = whole.multipliedReportingOverflow(by: 1_000_000)
-    // Microseconds are exact as one division; finer digits are added after it.
-    guard !overflow else { return Double(whole) + Double(units) / 1e9 }
-    let micros = Double(total + units / 1_000) / 1e6
-    return units % 1_000 == 0 ? micros : micros + Double(units % 1_000) / 1e9
+    guard !overflow, digits <= 6 else {
+      return ExactSeconds.seconds(whole: whole, fraction: units, digits: digits) ?? Double(whole)
+    }
+    // Microseconds are exact as one division.
+    let power = (digits..<6).reduce(1 as Int64) { power, _ in power * 10 }
+    return Double(total + Int64(units) * power) / 1e6
   }
 
   private static func daysInMonth(_ month: Int64, year: Int64) -> Int64 {

@@ -22,6 +22,8 @@ final class ImportTransaction {
   private var identities: [ObjectIdentifier: UUID] = [:]
   private var lines: [ObjectIdentifier: Int] = [:]
   private var deleted: Set<UUID> = []
+  /// Objects that lines deleted, and not the rules of others that went.
+  private var deletedByLines: Set<ObjectIdentifier> = []
   /// Objects that a line deleted and a later line of this transaction inserts again: cleared, not
   /// deleted.
   private var remade: Set<UUID> = []
@@ -113,6 +115,17 @@ final class ImportTransaction {
   /// The first line that named the object, for errors of the save.
   func line(of object: ManagedObject) -> Int? { lines[ObjectIdentifier(object)] }
 
+  /// The identity by which lines name an object.
+  func identity(of object: ManagedObject) -> UUID? { identities[ObjectIdentifier(object)] }
+
+  /// Counts what goes by the delete rules of the objects that lines delete. To be asked before the save.
+  func countCascades() {
+    context.processPendingChanges()
+    counts.deleted += context.deletedObjects.count { object in
+      !deletedByLines.contains(ObjectIdentifier(object))
+    }
+  }
+
   func line(ofIdentity identity: UUID) -> Int? { objects[identity].flatMap { line(of: $0) } }
 
   private func perform(_ line: ImportLine) throws {
@@ -142,6 +155,7 @@ final class ImportTransaction {
     case .delete(let name, let id):
       let object = try existing(entity: name, id: id, line.number)
       counts.deleted += 1
+      deletedByLines.insert(ObjectIdentifier(object))
       guard !object.isInserted, let identity = identities[ObjectIdentifier(object)] else {
         return context.delete(object)
       }

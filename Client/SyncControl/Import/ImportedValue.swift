@@ -166,9 +166,11 @@ enum ImportedValue {
         .date(Date(timeIntervalSinceReferenceDate: $0))
       }
     case .number:
-      // `export` writes dates that are out of any calendar as seconds since 2001. Other numbers are seconds since another
+      // `export` writes dates that are out of any calendar, or moments after its beginning, as seconds since 2001. Other numbers are seconds since another
       // time, or milliseconds: nobody can tell.
-      guard let seconds = number(json), JSONText.isOutOfCalendar(seconds) else { return nil }
+      guard let seconds = number(json), JSONText.isWrittenAsNumber(date: seconds) else {
+        return nil
+      }
       return .date(Date(timeIntervalSinceReferenceDate: seconds))
     default:
       return nil

@@ -207,14 +207,17 @@ package struct Importer {
     _ context: ManagedObjectContext, _ transaction: ImportTransaction, lastLine: Int
   ) throws {
     do {
+      transaction.countCascades()
       try context.save()
     } catch let error as ValidationFailure {
       guard let item = error.items.first else { throw error }
       let object = context.registeredObject(for: item.objectID)
       throw ImportError(
         line: object.flatMap { transaction.line(of: $0) } ?? lastLine,
-        (item.error as? ValidationError).map {
-          "\($0.entityName).\($0.propertyName) \($0.message)"
+        (item.error as? ValidationError).map { error in
+          let identity = object.flatMap { transaction.identity(of: $0) }
+            .map { " of \($0.uuidString.lowercased())" }
+          return "\(error.entityName).\(error.propertyName)\(identity ?? ""): \(error.message)"
         } ?? "\(item.error)")
     } catch let error where isOvertaken(error, transaction) {
       throw changedMeanwhile

@@ -19,6 +19,8 @@ struct StoreInfo: Encodable {
   var bytes: Int
   var logBytes: Int
   var isReplica: Bool
+  /// Of a file of Core Data's: what it held when it was first opened for writing, as a digest.
+  var contentDigest: String?
 
   init(of store: PersistentStore, at url: URL) throws {
     identifier = store.identifier.lowercased()
@@ -40,6 +42,7 @@ struct StoreInfo: Encodable {
     bytes = size(url.path)
     logBytes = size(url.path + "-wal")
     isReplica = try SyncEngine.status(of: store).isEnrolled
+    contentDigest = try store.contentDigest()
   }
 
   var lines: [String] {
@@ -49,6 +52,10 @@ struct StoreInfo: Encodable {
       "history:".padded(to: 14) + "\(transactions) transactions",
       "replica:".padded(to: 14) + (isReplica ? "yes" : "no"),
     ]
-    return head + entities.map { "  \($0.name.padded(to: 28))\($0.objects)" }
+    let content =
+      contentDigest.map {
+        ["content:".padded(to: 14) + "\($0) when it was first opened for writing"]
+      } ?? []
+    return head + content + entities.map { "  \($0.name.padded(to: 28))\($0.objects)" }
   }
 }

@@ -29,7 +29,7 @@ struct VerifyText: Encodable {
 
   /// The verdict, what is different, and what was left out.
   var lines: [String] {
-    [summary] + report.differences.map(Self.line) + unlisted + damaged + leftOut
+    [summary] + report.differences.map(Self.line) + unlisted + damaged + writtenHere + leftOut
   }
 
   private var summary: String {
@@ -91,6 +91,17 @@ struct VerifyText: Encodable {
     return [
       "what is damaged gets what the zone has by: syncctl verify --repair. Where an edit of it waits to be sent, or the "
         + "zone never had the object, set the property anew: syncctl import"
+    ]
+  }
+
+  private var writtenHere: [String] {
+    let isWritten = report.differences.contains {
+      !$0.isRepaired && ($0.kind == .unknown || $0.kind == .value && $0.isLost != true)
+    }
+    guard isWritten else { return [] }
+    return [
+      "what another program wrote here without a history goes to the zone by: syncctl verify --take-in. What the zone has "
+        + "comes back by: syncctl verify --repair"
     ]
   }
 

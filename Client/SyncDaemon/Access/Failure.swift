@@ -136,6 +136,7 @@ extension Failure {
   private init(store error: StoreError) {
     let status: ExitStatus =
       switch error.code {
+      case _ where error.isOfRights: .notAllowed
       case .busy, .syncLocked, .tooManyFiles, .fileReplaced: .tryAgain
       case .readOnly: .notAllowed
       case .notADatabase, .notAStore, .damaged, .strayLog, .incompatibleModel, .missingModel,

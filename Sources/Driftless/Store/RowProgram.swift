@@ -54,6 +54,8 @@ final class RowProgram: Sendable {
   let storedSlots: PropertyMask
   /// Whether values may lie in files beside the store.
   let hasExternalData: Bool
+  /// What the column of each step may hold.
+  let rules: [ValueRule]
 
   init(
     entity: EntityDescription, number: Int32, table: EntityTable, numbers: [String: Int32],
@@ -77,6 +79,7 @@ final class RowProgram: Sendable {
         entityNumber: numbers[slot.relationship?.destinationEntity?.name ?? ""] ?? 0)
     }
     self.steps = steps
+    rules = steps.map { ValueRule($0, of: entity, in: table) }
     hasExternalData = steps.contains { $0.kind == .externalData }
     var stepOfSlot = [Int](repeating: -1, count: slotCount)
     for (index, step) in steps.enumerated() { stepOfSlot[step.slot] = index }

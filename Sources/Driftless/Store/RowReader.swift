@@ -106,6 +106,23 @@ package struct RowReader {
     return PropertyMask(program.steps.filter { isLost($0) { values[$0] } }.map(\.slot))
   }
 
+  /// The slots whose columns hold what cannot be read: something else is shown in their place, and is no value of the object.
+  package func unreadable() -> PropertyMask {
+    var mask = PropertyMask()
+    for rule in program?.rules ?? [] {
+      if let breach = rule.breach(in: statement), breach != .range { mask.insert(rule.step.slot) }
+    }
+    return mask
+  }
+
+  /// The same with what they hold, for a person.
+  package func unreadableValues() -> [BrokenValue] {
+    (program?.rules ?? []).compactMap { rule in
+      guard let breach = rule.breach(in: statement), breach != .range else { return nil }
+      return BrokenValue(key, rule, breach, in: statement)
+    }
+  }
+
   private func isLost(_ step: RowProgram.Step, _ value: (Int) -> PropertyValue) -> Bool {
     step.kind == .externalData && value(step.slot).isNull && !statement.isNull(step.column)
   }

@@ -16,10 +16,11 @@ package struct RowWalk {
 
   package init(_ transaction: ReadTransaction) { self.transaction = transaction }
 
-  /// The values of an object's row by slot, and which of them are null because their files cannot be read; nil when there is none.
+  /// The values of an object's row by slot, which of them are null because their files cannot be read, and which stand for
+  /// what cannot be read in the row; nil when there is none.
   package mutating func values(
     of key: ObjectKey
-  ) throws -> (values: [PropertyValue], lost: PropertyMask)? {
+  ) throws -> (values: [PropertyValue], lost: PropertyMask, unreadable: PropertyMask)? {
     let root = transaction.schema.rootNumber(of: key.entity)
     if let current, self.root == root, current <= key.key,
       key.key &- current <= Self.distanceMax
@@ -30,7 +31,7 @@ package struct RowWalk {
     }
     guard current == key.key, var reader else { return nil }
     let values = try reader.knownValues()
-    return (values, reader.lost(of: values))
+    return (values, reader.lost(of: values), reader.unreadable())
   }
 
   /// Ends the walk: a statement that is left open would hold on to its snapshot.

@@ -109,6 +109,15 @@ extension StoreSideFile {
       suggestion: suggestion)
   }
 
+  /// What to do about a file that this process may not read.
+  static func readAdvice(for path: String) -> String {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return "Give it the right to read the file." }
+    return status.st_uid == geteuid()
+      ? "Give it the right to read the file, as its owner: chmod u+rw \(path.shellWord)"
+      : byOwner(status, of: path)
+  }
+
   private static func byOwner(_ status: stat, of store: String) -> String {
     let (owner, own) = (name(ofUser: status.st_uid), name(ofUser: geteuid()))
     return "Run the command as \(owner), whose file it is. Or give it to \(own), as root: "

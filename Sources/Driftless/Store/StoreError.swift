@@ -95,6 +95,9 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
   /// The entity and the property that objects would lack a value of after a migration (Core Data's 134110).
   package var lacking: (entity: String, property: String)?
 
+  /// Whether this process lacks a right, whatever the code.
+  package var isOfRights = false
+
   /// - Parameters:
   ///   - code: What kind of failure it is.
   ///   - message: What went wrong, with the file.
@@ -147,7 +150,18 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
       } else if error.cannotOpen { .cannotOpen } else if error.isConstraint {
         .constraint
       } else if error.isReadOrWriteFailure { .readOrWriteFailed } else { .sqlite }
+    if error.isCorrupt || error.isNotADatabase, let cut = StoreObstacle.cutOff(path) {
+      self = cut
+      return
+    }
     self.init(code, "\(path): \(Self.words(for: error))", suggestion: error.suggestion)
+  }
+
+  /// The same, where what is in the way is a right that this process does not have.
+  static func ofRights(_ code: Code, _ message: String, suggestion: String) -> StoreError {
+    var error = StoreError(code, message, suggestion: suggestion)
+    error.isOfRights = true
+    return error
   }
 
   /// One more file is wanted, and the system gives none.

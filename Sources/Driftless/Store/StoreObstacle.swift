@@ -67,19 +67,19 @@ enum StoreObstacle {
     }
     guard access(path, F_OK) == 0 else {
       guard access(folder, W_OK | X_OK) != 0 else { return nil }
-      return StoreError(
+      return .ofRights(
         .cannotOpen, "\(path) cannot be made: this process may not write the folder \(folder).",
         suggestion: "Give it the right to write the folder, or choose another.")
     }
     guard access(path, R_OK) == 0 else {
-      return StoreError(
+      return .ofRights(
         .cannotOpen, "This process may not read \(path).",
-        suggestion: "Give it the right to read the file.")
+        suggestion: StoreSideFile.readAdvice(for: path))
     }
     guard access(folder, W_OK | X_OK) != 0 else { return nil }
     // The log is read with the help of a file beside it, which nobody has made.
     if stat(path + "-wal", &status) == 0, status.st_size > 0 {
-      return StoreError(
+      return .ofRights(
         .cannotOpen,
         """
         \(path) has changes in its log, \(path)-wal, that are read only where a file can be made beside it, and this \
@@ -94,5 +94,30 @@ enum StoreObstacle {
       suggestion: """
         Give it the right to write the folder; to look at a file that nobody writes, open it as immutable.
         """)
+  }
+
+  /// A file that lacks its end; nil where nothing says so. The head of a database has the size of its pages and their number,
+  /// which is that of its last commit where two counters beside it are alike.
+  static func cutOff(_ path: String) -> StoreError? {
+    guard let handle = FileHandle(forReadingAtPath: path), let size = FileNumber.size(of: path)
+    else { return nil }
+    defer { try? handle.close() }
+    let head = (try? handle.read(upToCount: 100)).flatMap { [UInt8]($0) } ?? []
+    let magic = Array("SQLite format 3\0".utf8)
+    guard !head.isEmpty, head.starts(with: magic.prefix(head.count)) else { return nil }
+    var whole = ""
+    if head.count == 100 {
+      func number(_ offset: Int, _ count: Int) -> Int {
+        head[offset..<offset + count].reduce(0) { $0 << 8 | Int($1) }
+      }
+      let pageSize = number(16, 2) == 1 ? 65_536 : number(16, 2)
+      let bytes = pageSize * number(28, 4)
+      guard number(24, 4) == number(92, 4), bytes > size else { return nil }
+      whole = " of \(bytes)"
+    }
+    return StoreError(
+      .damaged,
+      "\(path) is cut off: it has \(size)\(whole) bytes, as after a copy that was broken off.",
+      suggestion: "Copy it once more from where it is whole, or restore it from a backup.")
   }
 }

@@ -100,11 +100,14 @@ struct StoreOpening {
       external: try ExternalColumns.read(connection, numbers: numbers))
     let tables = Set(schema.tables.map(\.name) + schema.distinctJoinTables.map(\.name))
     try refuse(views.filter { tables.contains($0.uppercased()) })
-    if metadata.format == 0 || file.options.ignoresVersioning { try checkTables(of: schema) }
-    if metadata.format == 0, source == .given, !model.hasRecordedHashes, !file.options.isReadOnly,
+    let fit = ModelFit(file: file, connection: connection, schema: schema)
+    if metadata.format == 0 || file.options.ignoresVersioning { try fit.checkTables() }
+    if metadata.format == 0, source == .given, !model.hasRecordedHashes,
       !file.options.ignoresVersioning
     {
-      try checkNothingIsMissing(in: schema)
+      let stored = storedModel(metadata)
+      try fit.checkMeaning(stored: stored)
+      if !file.options.isReadOnly { try fit.checkNothingIsMissing(stored: stored) }
     }
     var opened = Opened(
       identifier: identifier, schema: schema, metadata: metadata, modelOrigin: source)
@@ -115,7 +118,7 @@ struct StoreOpening {
       // A migration that was ended in the middle leaves the file without one. Where somebody else works in it meanwhile,
       // the next to open it will do.
       if metadata.format > 0 { try? connection.execute(StoreFile.useWAL) }
-      try adopt(schema, metadata)
+      try adopt(schema, metadata, identifier)
       opened.metadata = try marked(metadata, for: schema)
       if metadata.format > 0 {
         try StoreDefinition.completeDerivedTriggers(schema, on: connection)
@@ -161,7 +164,9 @@ struct StoreOpening {
 
   /// Gives a file that Core Data or an older version wrote the tables that it lacks, and takes note of what Core Data did
   /// since.
-  private func adopt(_ schema: StoreSchema, _ metadata: StoreMetadata) throws {
+  private func adopt(
+    _ schema: StoreSchema, _ metadata: StoreMetadata, _ identifier: String
+  ) throws {
     let isOurs = try ModelInside.exists(on: connection)
     if try isOurs && !StoreDefinition.hasOlderTables(connection)
       && (metadata.format > 0 || !isBehindCoreData())
@@ -171,7 +176,12 @@ struct StoreOpening {
     try file.alone {
       if !isOurs { try connection.execute(StoreFile.useWAL) }
       try connection.transaction(.immediate) {
+        // Another process may have been faster.
+        let isFirst = try !ModelInside.exists(on: connection)
         try StoreDefinition.complete(schema, on: connection)
+        if isFirst, metadata.format == 0 {
+          try ContentDigest.giveIdentities(schema, identifier, connection)
+        }
         if !isOurs || metadata.format == 0 { try followCoreData() }
       }
     }
@@ -245,6 +255,30 @@ struct StoreOpening {
     return (try InferredModel.read(connection), .tables)
   }
 
+  /// The model that the file was written with, as far as it says: Core Data's copy, which is as new as the file; else the one
+  /// that it was opened for writing with before, where the tables do not contradict that.
+  private func storedModel(_ metadata: StoreMetadata) -> ManagedObjectModel? {
+    if metadata.format == 0, let model = try? CachedModel.read(connection, metadata) {
+      return model
+    }
+    guard let content = try? ModelInside.content(on: connection),
+      let model = try? ModelArchive.decode(content), (try? model.freeze()) != nil
+    else { return nil }
+    guard metadata.format == 0 else { return model }
+    do {
+      let schema = StoreSchema(
+        model: model, entityNames: StoreConfiguration(metadata, of: model).entityNames,
+        numbers: try entityNumbers(model, metadata), present: try PresentTables(connection))
+      let fit = ModelFit(file: file, connection: connection, schema: schema)
+      try fit.checkTables()
+      try fit.checkMeaning(stored: nil)
+      return model
+    } catch {
+      // It is no word to go by.
+      return nil
+    }
+  }
+
   private func check(
     _ model: ManagedObjectModel, _ configuration: StoreConfiguration,
     against metadata: StoreMetadata
@@ -261,32 +295,16 @@ struct StoreOpening {
           """,
           suggestion: "Open it with its own configuration, or migrate it to this one.")
       }
+      let first = storedModel(metadata).flatMap {
+        ModelDifference.first(of: model, from: $0, mayLack: false)
+      }
+      let told = first.map {
+        " \($0.element) \($0.stored) in the file, and \($0.given) in this model."
+      }
       throw StoreError(
         .incompatibleModel,
-        "\(another); different are \(different.joined(separator: ", ")).",
+        "\(another); different are \(different.joined(separator: ", ")).\(told ?? "")",
         suggestion: "Open it with its own model, or migrate it.")
-    }
-  }
-
-  /// Checks that every entity has its number, and every property its column.
-  private func checkTables(of schema: StoreSchema) throws {
-    func refusal(_ missing: String) -> StoreError {
-      StoreError(
-        .incompatibleModel, "\(another): the file has no \(missing).",
-        suggestion: "Open it with its own model, or migrate it.")
-    }
-    for entity in schema.entities where schema.entityNumber(of: entity) == 0 {
-      throw refusal("entity \(entity.name)")
-    }
-    var wanted = schema.tables.map { ($0.name, $0.columns.map(\.name)) }
-    wanted += schema.distinctJoinTables.filter { $0.held == nil }
-      .map { ($0.name, [$0.sourceColumn, $0.destinationColumn]) }
-    for (table, columns) in wanted {
-      guard try StoreFile.isTable(table, connection) else { throw refusal("table \(table)") }
-      let present = try connection.rows("SELECT name FROM pragma_table_info(?)", .text(table))
-      for column in columns where !present.contains([.text(column)]) {
-        throw refusal("column \(table).\(column)")
-      }
     }
   }
 
@@ -300,7 +318,7 @@ struct StoreOpening {
     return metadata.format == 0 || usesJoinTables ? try PresentTables(connection) : nil
   }
 
-  private var another: String { "\(file.name) was written with another model" }
+  private var another: String { ModelFit.another(file) }
 
   /// Whether a file that Core Data wrote has the tables of a model, no more and no less.
   func isWritten(with model: ManagedObjectModel) throws -> Bool {
@@ -313,33 +331,12 @@ struct StoreOpening {
   /// more and no less.
   func difference(from model: ManagedObjectModel) throws -> String? {
     do {
-      try checkNothingIsMissing(in: openExisting(model: model, nil).schema)
+      let opened = try openExisting(model: model, nil)
+      try ModelFit(file: file, connection: connection, schema: opened.schema)
+        .checkNothingIsMissing(stored: storedModel(opened.metadata))
       return nil
     } catch let error as StoreError where error.code == .incompatibleModel {
       return String(error.message.dropFirst(another.count).drop { ":; ".contains($0) })
-    }
-  }
-
-  /// Refuses a model that knows less than the file: what it would insert lacks values that others rely on.
-  private func checkNothingIsMissing(in schema: StoreSchema) throws {
-    func refusal(_ unknown: String) -> StoreError {
-      StoreError(
-        .incompatibleModel,
-        "\(another): this one has no property for \(unknown).",
-        suggestion: "Open it with its own model, or for reading only, or say ignoresVersioning.")
-    }
-    let numbers = Set(schema.numbers.map { Int64($0.number) })
-    for entity in try PrimaryKeyTable.modelEntities(on: connection)
-    where !numbers.contains(entity.number) {
-      throw refusal("the entity \(entity.name)")
-    }
-    for table in schema.tables {
-      let known = Set(["Z_PK", "Z_ENT", "Z_OPT"] + table.columns.map(\.name))
-      for row in try connection.rows("SELECT name FROM pragma_table_info(?)", .text(table.name)) {
-        if case .text(let column) = row[0], !known.contains(column) {
-          throw refusal("the column \(table.name).\(column)")
-        }
-      }
     }
   }
 

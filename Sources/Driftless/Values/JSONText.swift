@@ -2,7 +2,7 @@ package import Foundation
 
 /// Writes values as canonical JSON text: one value, one spelling, on every machine.
 ///
-/// Dates are ISO 8601 in UTC with microseconds, decimals and UUIDs strings, binary base64, numbers
+/// Dates are ISO 8601 in UTC with microseconds, or as many digits more as it takes to read back the same, decimals and UUIDs strings, binary base64, numbers
 /// with a fraction the shortest text that reads back the same, and what JSON has no number for the
 /// strings "NaN", "Infinity", "-Infinity".
 package struct JSONText {
@@ -99,8 +99,14 @@ package struct JSONText {
     }
   }
 
-  /// Whether a date is written as a number. Beyond some 140,000 years a double has no microseconds: the plain number says more.
-  package static func isOutOfCalendar(_ seconds: Double) -> Bool {
+  /// Whether a date is written as a number: one out of any calendar, or one whose digits after the point would be too many.
+  package static func isWrittenAsNumber(date seconds: Double) -> Bool {
+    if isOutOfCalendar(seconds) { return true }
+    return (seconds * 1_000_000).rounded() / 1_000_000 != seconds && ExactSeconds(seconds) == nil
+  }
+
+  /// Whether a date is out of any calendar. Beyond some 140,000 years a double has no microseconds: the plain number says more.
+  private static func isOutOfCalendar(_ seconds: Double) -> Bool {
     !(abs((seconds * 1_000_000).rounded()) < 4.5e18)
   }
 
@@ -108,6 +114,19 @@ package struct JSONText {
   private mutating func date(_ seconds: Double) {
     guard !Self.isOutOfCalendar(seconds) else { return number(seconds) }
     let total = Int64((seconds * 1_000_000).rounded())
+    guard Double(total) / 1_000_000 == seconds else {
+      guard let exact = ExactSeconds(seconds) else { return number(seconds) }
+      return date(whole: exact.whole * 1_000_000, fraction: exact.fraction, exact.digits)
+    }
+    let microseconds = (total % 1_000_000 + 1_000_000) % 1_000_000
+    date(whole: total - microseconds, fraction: UInt64(microseconds), 6)
+  }
+
+  /// - Parameters:
+  ///   - total: microseconds since 2001-01-01, of whole seconds.
+  ///   - fraction: what comes after the point.
+  ///   - fractionDigits: how many digits that has.
+  private mutating func date(whole total: Int64, fraction: UInt64, _ fractionDigits: Int) {
     let day: Int64 = 86_400_000_000
     let days = (total >= 0 ? total : total - (day - 1)) / day
     let (year, month, dayOfMonth) = Self.civil(daysSince2001: days)
@@ -126,11 +145,11 @@ package struct JSONText {
     bytes.append(UInt8(ascii: ":"))
     digits(time / 1_000_000 % 60, 2)
     bytes.append(UInt8(ascii: "."))
-    digits(time % 1_000_000, 6)
+    digits(fraction, fractionDigits)
     raw("Z\"")
   }
 
-  private mutating func digits(_ value: Int64, _ width: Int) {
+  private mutating func digits(_ value: some BinaryInteger, _ width: Int) {
     let text = String(value)
     for _ in 0..<max(0, width - text.utf8.count) { bytes.append(UInt8(ascii: "0")) }
     raw(text)

@@ -75,6 +75,16 @@ struct PendingCheck: EngineCheck {
         unkept.add(name)
       }
     }
+    var unheard = StoreInspection.Tally()
+    try SyncEngine.forEachUnheard(pending, schema, transaction) { key, entity in
+      let identity = try transaction.identity(of: key).uuidString.lowercased()
+      unheard.add("\(entity.name) \(identity)")
+    }
+    inspection.report(
+      unheard, in: "ZDL_IDENTITY",
+      "it is here, the zone never heard of it, and nothing of it waits to be pushed: another program wrote it without a history",
+      .disagreement,
+      suggestion: "syncctl verify --take-in makes edits of it, which the next sync sends.")
     inspection.report(
       there, in: "ZDL_PENDING", "its delete is pending, and it is there", .disagreement,
       suggestion: Self.suggestion)

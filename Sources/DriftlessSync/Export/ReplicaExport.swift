@@ -36,10 +36,25 @@ public enum ReplicaExport {
   ///   - leavesOutLost: Whether large values whose files are gone are left out, as if they were null; else they are an error.
   ///   - body: gets each piece.
   /// - Throws: `SyncError` (`unknownElement`) for an entity that the model does not have,
-  ///   `StoreError`, and what `body` throws.
+  ///   `StoreError`, also for a value that cannot be read, and what `body` throws.
   public static func write(
     _ store: PersistentStore, entity name: String? = nil, as operation: Operation = .insert,
     leavesOutLost: Bool = false, to body: (Data) throws -> Void
+  ) throws {
+    try write(
+      store, entity: name, as: operation, leavesOutLost: leavesOutLost,
+      unreadable: { value, transaction in
+        guard !leavesOutLost else { return }
+        throw StoreError(
+          .damaged, try value.sentence(transaction), suggestion: BrokenValue.advice)
+      }, to: body)
+  }
+
+  /// - Parameter unreadable: Hears of each value that cannot be read, which is left out then.
+  package static func write(
+    _ store: PersistentStore, entity name: String? = nil, as operation: Operation = .insert,
+    leavesOutLost: Bool = false,
+    unreadable: (BrokenValue, ReadTransaction) throws -> Void, to body: (Data) throws -> Void
   ) throws {
     let schema = SyncSchema(store.schema)
     if let name, schema.entity(named: name) == nil {
@@ -49,7 +64,7 @@ public enum ReplicaExport {
     }
     try store.read { transaction in
       for entity in schema.entities where name == nil || entity.name == name {
-        try write(entity, as: operation, transaction, leavesOutLost, to: body)
+        try write(entity, as: operation, transaction, leavesOutLost, unreadable, to: body)
       }
     }
   }
@@ -124,7 +139,8 @@ public enum ReplicaExport {
 
   private static func write(
     _ entity: SyncSchema.Entity, as operation: Operation, _ transaction: ReadTransaction,
-    _ leavesOutLost: Bool, to body: (Data) throws -> Void
+    _ leavesOutLost: Bool, _ unreadable: (BrokenValue, ReadTransaction) throws -> Void,
+    to body: (Data) throws -> Void
   ) throws {
     var objects: [(identity: UUID, key: ObjectKey)] = []
     try transaction.forEachKey(of: entity.description) { key in
@@ -137,13 +153,16 @@ public enum ReplicaExport {
       try operation == .upsert && EngineTables.exist(on: transaction.connection)
       ? ParkedValues(transaction.connection) : nil
     for (identity, key) in objects {
-      let found = try leavesOutLost ? transaction.knownRow(key) : transaction.row(key)
-      guard var row = found else { continue }
+      guard let read = try transaction.rowWithBreaches(key) else { continue }
+      var (row, broken) = read
+      // It says which file is gone.
+      if !row.lost.isEmpty, !leavesOutLost { _ = try transaction.row(key) }
       try leaveOutGone(of: entity, &row.values, transaction)
+      for value in broken { try unreadable(value, transaction) }
       let setAside = try parked?.properties(of: key) ?? []
       try append(
-        entity, identity, key, row.values, as: operation, leavingOut: setAside, transaction,
-        to: &json)
+        entity, identity, key, row.values, as: operation, leavingOut: setAside,
+        PropertyMask(broken.map(\.slot)), transaction, to: &json)
       if json.bytes.count >= pieceBytes {
         try body(Data(json.bytes))
         json.removeAll()
@@ -167,8 +186,8 @@ public enum ReplicaExport {
 
   private static func append(
     _ entity: SyncSchema.Entity, _ identity: UUID, _ key: ObjectKey, _ values: [PropertyValue],
-    as operation: Operation, leavingOut: Set<String>, _ transaction: ReadTransaction,
-    to json: inout JSONText
+    as operation: Operation, leavingOut: Set<String>, _ unread: PropertyMask,
+    _ transaction: ReadTransaction, to json: inout JSONText
   ) throws {
     json.raw("{\"entity\":")
     json.string(entity.name)
@@ -189,6 +208,7 @@ public enum ReplicaExport {
     }
     for property in entity.properties {
       if case .place = property.kind { continue }
+      if unread.contains(property.slot) { continue }
       // What was set here since stands in for nothing.
       if leavingOut.contains(property.name),
         values[property.slot] == property.standIn?.shown ?? .null

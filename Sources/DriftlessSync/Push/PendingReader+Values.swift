@@ -4,6 +4,18 @@ import DriftlessSQLite
 
 /// What is sent of a property in place of its value, where that differs.
 extension PendingReader {
+  /// What the groups of objects differ in that go together.
+  struct Shape: Hashable {
+    var kind: ChangeSetIndex.Group.Kind
+    var entity: Int32
+    var properties: PropertyMask
+  }
+
+  /// Whether all that a group tells is offered, with the times of the edits.
+  func isOffer(_ draft: ChangeDraft) -> Bool {
+    draft.keys.allSatisfy { offered[$0] != nil }
+  }
+
   /// Whether a reference can name an object: the zone knows it, or it comes with the window.
   mutating func hasPlace(_ target: ObjectKey) throws -> Bool {
     guard isPartial else { return true }

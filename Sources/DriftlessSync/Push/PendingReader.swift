@@ -5,12 +5,6 @@ import Foundation
 
 /// Reads the current values of what is pending, in one snapshot, as groups of a change set.
 struct PendingReader {
-  private struct Shape: Hashable {
-    var kind: ChangeSetIndex.Group.Kind
-    var entity: Int32
-    var properties: PropertyMask
-  }
-
   let transaction: ReadTransaction
   let schema: SyncSchema
   var directory: ObjectDirectory
@@ -28,6 +22,8 @@ struct PendingReader {
   private(set) var tombstones: [TombstoneDraft] = []
   /// What stays pending: references to what neither the zone nor this change set has, and what waits for a key.
   private(set) var unsent: [ObjectKey: PropertyMask] = [:]
+  /// What stands in columns and cannot be read: it is no value that could be sent.
+  private var unreadable: [ObjectKey: PropertyMask] = [:]
   let isPartial: Bool
   private var tellsLater = false
   /// Up to which transaction the window goes.
@@ -77,7 +73,7 @@ struct PendingReader {
       guard bounds.admit(objects: objects, bytes: bytes) else { throw PartBounds.Passed() }
       try append($0, $1)
     }
-    return takeDrafts()
+    return try takeDrafts()
   }
 
   /// The groups of a part of a window: as many objects as the bounds let in.
@@ -92,7 +88,7 @@ struct PendingReader {
       case .later(let key, let properties): try append(properties, of: key, window)
       }
     }
-    return takeDrafts()
+    return try takeDrafts()
   }
 
   /// References of a new object to what parts after its own make.
@@ -130,7 +126,8 @@ struct PendingReader {
     }
   }
 
-  private mutating func takeDrafts() -> [ChangeDraft] {
+  private mutating func takeDrafts() throws -> [ChangeDraft] {
+    guard unreadable.isEmpty else { throw UnreadableValues(objects: unreadable) }
     let drafts = drafts
     self.drafts = []
     // The object table goes group by group.
@@ -174,11 +171,6 @@ struct PendingReader {
     }
   }
 
-  /// Whether all that a group tells is offered, with the times of the edits.
-  private func isOffer(_ draft: ChangeDraft) -> Bool {
-    draft.keys.allSatisfy { offered[$0] != nil }
-  }
-
   private mutating func appendDelete(
     _ key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
   ) {
@@ -191,7 +183,11 @@ struct PendingReader {
   private mutating func values(
     of key: ObjectKey, _ object: PendingObject, _ entity: SyncSchema.Entity
   ) throws -> [PropertyValue]? {
-    guard case (var values, var lost)? = try rows.values(of: key) else { return nil }
+    guard case (var values, var lost, var unreadable)? = try rows.values(of: key) else {
+      return nil
+    }
+    if object.whole == .none { unreadable.formIntersection(object.properties) }
+    if !unreadable.isEmpty { self.unreadable[key] = unreadable }
     // A value whose file is gone stays pending until it is there again.
     if object.whole == .none { lost.formIntersection(object.properties) }
     if !lost.isEmpty { unsent[key, default: .init()].formUnion(lost) }

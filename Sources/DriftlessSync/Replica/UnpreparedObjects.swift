@@ -2,7 +2,8 @@ public import Driftless
 
 extension SyncEngine {
   /// How many objects without unique keys a store would bring to a zone as its own, though other hosts may have the same: it is
-  /// a file that Core Data wrote, and was never prepared for being copied (`PersistentStore.adopt()`).
+  /// a file that Core Data wrote, an earlier version of the library opened first, and nobody prepared since
+  /// (`PersistentStore.adopt()`).
   ///
   /// The same file on another host, enrolled with the zone as well, brings them once more. Objects of entities with unique keys
   /// are not counted: where they meet they become one. 0 for a store that was prepared, is a copy of one that was, or was made by

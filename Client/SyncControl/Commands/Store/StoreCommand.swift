@@ -1,6 +1,8 @@
 import ArgumentParser
 import Driftless
+import DriftlessSync
 import Foundation
+import ProgramStart
 import SyncDaemon
 
 struct StoreCommand: AsyncParsableCommand {
@@ -37,8 +39,33 @@ struct StoreFileArguments: ParsableArguments {
   /// Opens the file for changing it.
   func open(_ output: OutputOptions) throws -> PersistentStore { try model.open(url, output) }
 
+  /// Prints the export of a store; says what is left out of it, and ends with the exit code for bad data when anything is.
+  static func export(
+    _ store: PersistentStore, entity: String?, as operation: ReplicaExport.Operation = .insert,
+    _ output: OutputOptions
+  ) throws {
+    var unreadable = 0
+    try ReplicaExport.write(
+      store, entity: entity, as: operation,
+      unreadable: { value, transaction in
+        unreadable += 1
+        if unreadable <= unreadableMax {
+          output.note(try value.sentence(transaction) + " It is left out.")
+        }
+      }, to: { try ProgramOutput.write($0) })
+    if unreadable > unreadableMax {
+      output.note("\(unreadable - unreadableMax) more values cannot be read: syncctl store check")
+    }
+    if unreadable > 0 { output.note(BrokenValue.advice) }
+    try reportUnknownRows(of: store, output)
+    if unreadable > 0 { throw ExitCode(ExitStatus.badData.rawValue) }
+  }
+
+  /// Values that are told one by one.
+  private static let unreadableMax = 20
+
   /// Says which rows of the file no entity of its model stands for, and ends with the exit code for bad data when there are any.
-  static func reportUnknownRows(of store: PersistentStore, _ output: OutputOptions) throws {
+  private static func reportUnknownRows(of store: PersistentStore, _ output: OutputOptions) throws {
     let unknown = try store.unknownRows()
     guard !unknown.isEmpty else { return }
     for rows in unknown { output.note(rows.text + " They are left out.") }

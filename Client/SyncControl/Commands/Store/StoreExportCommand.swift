@@ -1,7 +1,5 @@
 import ArgumentParser
-import DriftlessSync
 import Foundation
-import ProgramStart
 import SyncDaemon
 
 struct StoreExportCommand: ControlCommand {
@@ -9,7 +7,7 @@ struct StoreExportCommand: ControlCommand {
     commandName: "export", abstract: "Print a store's objects as canonical JSON lines.",
     discussion: """
       The lines can be imported into another store. Ends with 65 when the file has rows that no \
-      entity of its model stands for: they are left out.
+      entity of its model stands for, or values that cannot be read: they are left out, and told.
 
       Example: syncctl store export theirs.sqlite > theirs.jsonl
       """)
@@ -21,9 +19,6 @@ struct StoreExportCommand: ControlCommand {
 
   func perform() throws {
     let store = try target.inspect(output)
-    try ReplicaExport.write(store, entity: entity) { piece in
-      try ProgramOutput.write(piece)
-    }
-    try StoreFileArguments.reportUnknownRows(of: store, output)
+    try StoreFileArguments.export(store, entity: entity, output)
   }
 }

@@ -14,15 +14,68 @@ package struct BrokenValue: Sendable {
   package var nowhere: ObjectKey?
 }
 
+extension BrokenValue {
+  init(
+    _ key: ObjectKey, _ rule: ValueRule, _ breach: ValueRule.Breach, in statement: SQLiteStatement
+  ) {
+    self.init(
+      key: key, slot: rule.step.slot, breach: breach.rawValue,
+      text: breach == .encoding
+        ? statement.withBytes(rule.step.column) { ReadTransaction.text(bytes: $0.count) }
+        : ReadTransaction.text(statement.value(rule.step.column)), nowhere: nil)
+  }
+
+  /// One sentence, with the object as people name it.
+  package func sentence(
+    _ transaction: ReadTransaction
+  ) throws -> String {
+    let entity = transaction.schema.entity(numbered: key.entity)
+    let slots = entity?.layout.slots ?? []
+    let name = slots.indices.contains(slot) ? slots[slot].name : "a property"
+    let identity = try transaction.identity(of: key).uuidString.lowercased()
+    return
+      "\(entity?.name ?? "?").\(name) of \(identity) (key \(key.key)) \(breach): its column holds \(text)."
+  }
+
+  /// What to do about it, where nobody else has the value.
+  package static let advice =
+    "Set the property anew in this object, or to null, with syncctl import: "
+    + "{\"op\":\"update\",\"entity\":…,\"id\":…,\"set\":{…:null}}; "
+    + "or take what the zone has, with syncctl verify --repair."
+}
+
+extension ReadTransaction {
+  /// The row of an object, with what its columns hold that cannot be read; where values lie in files that cannot be read, null.
+  package func rowWithBreaches(_ key: ObjectKey) throws -> (row: Row, broken: [BrokenValue])? {
+    var found: (row: Row, broken: [BrokenValue])?
+    _ = try withRow(key) { reader in
+      let values = try reader.knownValues()
+      found = (
+        Row(
+          key: reader.key, version: reader.version, values: values, lost: reader.lost(of: values)),
+        reader.unreadableValues()
+      )
+    }
+    return found
+  }
+
+  /// Hands over each value of the store that cannot be read.
+  package func forEachUnreadableValue(_ body: (BrokenValue) throws -> Void) throws {
+    for table in schema.tables {
+      _ = try ValueRule.forEachBreach(of: table, self) { statement, rule, breach in
+        guard breach != .range else { return }
+        try body(BrokenValue(statement.objectKey(1, 0), rule, breach, in: statement))
+      }
+    }
+  }
+}
+
 extension ReadTransaction {
   /// Hands over each broken value of the store.
   package func forEachBrokenValue(_ body: (BrokenValue) throws -> Void) throws {
     for table in schema.tables {
       _ = try ValueRule.forEachBreach(of: table, self) { statement, rule, breach in
-        try body(
-          BrokenValue(
-            key: statement.objectKey(1, 0), slot: rule.step.slot, breach: breach.rawValue,
-            text: Self.text(statement.value(rule.step.column)), nowhere: nil))
+        try body(BrokenValue(statement.objectKey(1, 0), rule, breach, in: statement))
       }
       for entity in table.entities {
         for case let relationship as RelationshipDescription in entity.ownProperties {
@@ -98,14 +151,18 @@ extension ReadTransaction {
   /// Characters of a text that are told.
   private static let charactersMax = 200
 
-  private static func text(_ value: SQLiteValue) -> String {
+  fileprivate static func text(_ value: SQLiteValue) -> String {
     switch value {
     case .null: "null"
     case .integer(let number): "\(number)"
     case .real(let number): "\(number)"
     case .text(let text):
       text.count > charactersMax ? "\"\(text.prefix(charactersMax))…\"" : "\"\(text)\""
-    case .blob(let bytes): "\(bytes.count) byte\(bytes.count == 1 ? "" : "s")"
+    case .blob(let bytes): text(bytes: bytes.count)
     }
+  }
+
+  fileprivate static func text(bytes count: Int) -> String {
+    "\(count) byte\(count == 1 ? "" : "s")"
   }
 }

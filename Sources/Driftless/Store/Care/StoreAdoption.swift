@@ -2,12 +2,12 @@ import DriftlessSQLite
 import Foundation
 
 extension PersistentStore {
-  /// Prepares a file that Core Data wrote for being copied to several hosts: the objects that are there get their identities now,
-  /// and every copy of the file has them under those.
+  /// Prepares a file that an earlier version of the library opened for writing, and that Core Data wrote, for being copied to several
+  /// hosts: the objects that are there get their identities now, and every copy of the file has them under those.
   ///
-  /// Core Data's files say no identities, so each file that is opened gives its objects some of its own: the same file on two
-  /// hosts may have been written to on both, and then one key is two objects. Only who prepares the file knows that it was not.
-  /// A file that the library made needs no preparing, and one that was prepared is left as it is.
+  /// A file that is opened for writing for the first time needs no preparing: its objects get identities that follow from its
+  /// content, so that they are the same on each host that has the same file. What earlier versions opened has identities of
+  /// that file alone. A file that the library made, or that was prepared, is left as it is.
   ///
   /// ```swift
   /// let store = try PersistentStore.open(url: url, model: model)
@@ -29,8 +29,8 @@ extension PersistentStore {
     }.0
   }
 
-  /// How many objects of some entities a file of Core Data's has that was never prepared: no other copy of it has them under
-  /// the same identities.
+  /// How many objects of some entities a file of Core Data's has under identities of its own, which no other copy of it has: an
+  /// earlier version opened it first.
   package func unpreparedObjects(
     where isCounted: (EntityDescription) -> Bool
   ) throws -> Int {

@@ -27,6 +27,9 @@ struct SettingCheck: TableCheck {
     [
       mintPrefix: .bytes(6), "syncing": .number(1...1),
       StoreSettings.identitiesKept: .number(1...1),
+      ContentDigest.setting: .text { text in
+        text.utf8.count == 32 && text.allSatisfy(\.isHexDigit)
+      },
       "historyFloor": .number(-1...ReadTransaction.greatestNumber),
       FileIdentity.setting: .text { $0 == "copy" || FileIdentity(text: $0) != nil },
       FileIdentity.copySetting: .number(1...1),

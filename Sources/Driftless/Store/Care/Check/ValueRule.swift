@@ -2,7 +2,7 @@ import DriftlessSQLite
 import Foundation
 
 /// What a column may hold for one property of an entity.
-struct ValueRule {
+struct ValueRule: Sendable {
   enum Breach: String {
     case type = "is of another type than its attribute"
     case form = "cannot be read"
@@ -17,10 +17,10 @@ struct ValueRule {
   private let isFree: Bool
   private let orderColumn: Int32?
 
-  init(_ step: RowProgram.Step, _ program: RowProgram) {
-    let slot = program.entity.layout.slots[step.slot]
+  init(_ step: RowProgram.Step, of entity: EntityDescription, in table: EntityTable) {
+    let slot = entity.layout.slots[step.slot]
     self.step = step
-    name = "\(program.entity.name).\(slot.name)"
+    name = "\(entity.name).\(slot.name)"
     var range = Int64.min...Int64.max
     var isFree = slot.property is DerivedAttributeDescription
     if case .attribute(_, let type) = slot.kind {
@@ -36,7 +36,7 @@ struct ValueRule {
     }
     self.range = range
     self.isFree = isFree
-    orderColumn = program.table.slotBindings(for: program.entity)
+    orderColumn = table.slotBindings(for: entity)
       .first { $0.slot == step.slot }?.orderColumn.map { Int32($0 + 3) }
   }
 
@@ -54,7 +54,7 @@ struct ValueRule {
     for entity in table.entities {
       let number = transaction.schema.entityNumber(of: entity)
       guard let program = transaction.schema.program(numbered: number) else { continue }
-      kinds[number] = program.steps.map { ValueRule($0, program) }
+      kinds[number] = program.rules
     }
     var count = 0
     while try statement.step() {
@@ -84,11 +84,14 @@ struct ValueRule {
       if storage == .blob { return isExactDouble(statement) ? nil : .form }
       return storage == .text ? .type : nil
     case .decimal:
-      guard storage == .blob else {
-        return storage == .text && statement.string(step.column) != DecimalStorage.notANumber
-          ? .type : nil
+      switch storage {
+      case .integer: return nil
+      case .text:
+        return statement.string(step.column) == DecimalStorage.notANumber ? nil : .type
+      case .real where Self.isPlain(statement.double(step.column)): return nil
+      case .real, .blob, .null:
+        return DecimalStorage.value(in: statement, step.column).isNull ? .form : nil
       }
-      return DecimalStorage.value(in: statement, step.column).isNull ? .form : nil
     case .string: return storage == .text ? encoding(statement) : .type
     case .uri:
       guard storage == .text else { return .type }
@@ -98,6 +101,11 @@ struct ValueRule {
       return statement.uuid(step.column) == nil ? .form : nil
     case .data, .externalData: return storage == .blob ? nil : .type
     }
+  }
+
+  /// Whether a number is surely one that a decimal can be, which need not be worked out.
+  private static func isPlain(_ number: Double) -> Bool {
+    number == 0 || (1e-90...1e90).contains(number.magnitude)
   }
 
   private func encoding(_ statement: SQLiteStatement) -> Breach? {
