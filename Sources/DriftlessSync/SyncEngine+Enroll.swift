@@ -83,7 +83,7 @@ extension SyncEngine {
     if unprepared > 0 {
       log.warning(
         """
-        \(store.label) brings \(unprepared) objects without unique keys as its own: Core Data wrote the file, and it was never \
+        \(store.label) brings \(unprepared) object\(unprepared == 1 ? "" : "s") without unique keys as its own: Core Data wrote the file, and it was never \
         prepared. The same file on other hosts brings them once more. Prepare it once, before it is copied (adopt())
         """)
     }

@@ -147,7 +147,15 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
       } else if error.cannotOpen { .cannotOpen } else if error.isConstraint {
         .constraint
       } else if error.isReadOrWriteFailure { .readOrWriteFailed } else { .sqlite }
-    self.init(code, "\(path): \(Self.words(for: error))", suggestion: error.suggestion)
+    let suggestion = code == .damaged ? Self.wayOutOfDamage(path) : error.suggestion
+    self.init(code, "\(path): \(Self.words(for: error))", suggestion: suggestion)
+  }
+
+  private static func wayOutOfDamage(_ path: String) -> String {
+    """
+    The file is damaged: keep a copy. See what is: syncctl store check \(path.shellWord). Then put back a backup; or move \
+    the file and what lies beside it away, make it anew (syncctl init) and take what the zone has (syncctl enroll, syncctl sync)
+    """
   }
 
   /// One more file is wanted, and the system gives none.
