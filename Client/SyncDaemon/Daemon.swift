@@ -152,7 +152,7 @@ package actor Daemon {
     }
     guard let worker = workers[store] else {
       reply.failure = Failure(
-        .failed, code: "unknown-store", "This daemon does not keep \(path).",
+        .failed, code: DaemonClient.unknownStoreCode, "This daemon does not keep \(path).",
         suggestion: "add the store to \(file.path) and send SIGHUP to syncd")
       return reply
     }

@@ -121,15 +121,7 @@ package struct DaemonConfiguration: Hashable, Sendable {
   /// What a person has to mend before all of the stores sync: a socket's path that another file has, files of authorities, tokens
   /// and keys that are none, and files that are no stores.
   package var faults: [Failure] {
-    var faults: [Failure] = []
-    var status = stat()
-    if let socket, lstat(socket, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK {
-      faults.append(
-        Failure(
-          .badData, code: "socket-path",
-          "it cannot listen at \(socket): a file is there that is no socket",
-          suggestion: "remove that file, or name another socket in the configuration"))
-    }
+    var faults = socketFault.map { [$0] } ?? []
     func note(_ files: [URL], _ read: (URL) throws -> Void) {
       for file in Set(files).sorted(by: { $0.path < $1.path }) {
         do { try read(file) } catch { faults.append(Failure(error)) }
@@ -150,6 +142,34 @@ package struct DaemonConfiguration: Hashable, Sendable {
     return faults
   }
 
+  /// Why this user may not have the socket, for which the daemon ends at once; nil where it may, as far as can be seen.
+  private var socketFault: Failure? {
+    let socket = socket ?? Self.defaultSocket
+    var status = stat()
+    if lstat(socket, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK {
+      return Failure(
+        .notAllowed, code: Self.socketCode,
+        "it cannot listen at \(socket): a file is there that is no socket",
+        suggestion: "remove that file, or name another socket in the configuration")
+    }
+    let folder = URL(fileURLWithPath: socket).deletingLastPathComponent().path
+    guard access(folder, W_OK | X_OK) != 0 else { return nil }
+    let reason = errno
+    guard UnixSocket.isAboutRights(reason) else { return nil }
+    return Failure(
+      .notAllowed, code: Self.socketCode,
+      "it cannot listen at \(socket): \(folder): \(String(cString: strerror(reason)))",
+      suggestion:
+        "run it as the user who may write there, or name another socket in the configuration")
+  }
+
+  private static let socketCode = "socket-path"
+
+  /// How a check ends that found faults: as the daemon does where it may not have its socket.
+  package static func status(of faults: [Failure]) -> ExitStatus {
+    faults.first { $0.code == socketCode }?.status ?? .badData
+  }
+
   /// What may come by itself: a store from a backup say, its zone when it is enrolled, and the folder of a socket, which systemd
   /// makes for a service.
   package var awaited: [Failure] {
@@ -159,9 +179,9 @@ package struct DaemonConfiguration: Hashable, Sendable {
     }
     if let socket {
       let folder = URL(fileURLWithPath: socket).deletingLastPathComponent().path
-      if access(folder, W_OK | X_OK) != 0 {
+      if access(folder, W_OK | X_OK) != 0, !UnixSocket.isAboutRights(errno) {
         wait(
-          "socket-path",
+          Self.socketCode,
           "it cannot listen at \(socket) as things are: \(folder): "
             + String(cString: strerror(errno)),
           "start it as a service, for which systemd makes the folder, or make it: install -d \(folder.shellWord)"

@@ -119,7 +119,8 @@ extension StoreWorker {
     guard fresh.code != "cancelled" else { return }
     // One line a cause: an hour offline does not fill the log.
     if lastError != fresh.message {
-      log.warning("\(FailureText.line(fresh.message, try: fresh.suggestion))")
+      let way = AdvisedCommand.naming(store: entry.path.path, in: fresh.suggestion)
+      log.warning("\(FailureText.line(fresh.message, try: way))")
     }
     lastError = fresh.message
     let since = failure.flatMap { $0.kind == fresh.kind ? $0.since : nil }

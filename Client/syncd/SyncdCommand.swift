@@ -85,8 +85,8 @@ struct SyncdCommand: AsyncParsableCommand {
     }
   }
 
-  /// What is in the way of the stores of a configuration: what a person has to mend ends with 65, and what may come by itself, a
-  /// store's file, its zone or the folder of a service, is told.
+  /// What is in the way of the stores of a configuration: what a person has to mend ends with 65, a socket that this user may not
+  /// have with 77, and what may come by itself, a store's file, its zone or the folder of a service, is told.
   private func report(_ configuration: DaemonConfiguration) throws {
     let faults = configuration.faults
     for failure in faults + configuration.awaited {
@@ -96,6 +96,6 @@ struct SyncdCommand: AsyncParsableCommand {
     let count = configuration.stores.count
     try ProgramOutput.write(
       TerminalText.data(["\(config ?? ""): \(count) store\(count == 1 ? "" : "s")"]))
-    if !faults.isEmpty { throw ExitCode(ExitStatus.badData.rawValue) }
+    if !faults.isEmpty { throw ExitCode(DaemonConfiguration.status(of: faults).rawValue) }
   }
 }

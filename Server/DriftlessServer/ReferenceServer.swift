@@ -135,6 +135,18 @@ package struct ReferenceServer: Sendable {
     } catch let error as IOError {
       let place = "\(options.urlHost):\(options.port)"
       let reason = String(cString: strerror(error.errnoCode))
+      guard error.errnoCode != EADDRNOTAVAIL else {
+        throw ServerError(
+          .refusedStart, "cannot listen on \(place): no interface of this host has that address",
+          suggestion: "Name an address of this host with --listen (ip -brief address), or 0.0.0.0 "
+            + "for all of them.")
+      }
+      guard ![EACCES, EPERM].contains(error.errnoCode) else {
+        throw ServerError(
+          .refusedStart, "cannot listen on \(place): \(reason)",
+          suggestion: "Name a port from 1024 on with --listen, or give the service the right to "
+            + "this one: AmbientCapabilities=CAP_NET_BIND_SERVICE in its unit of systemd.")
+      }
       throw ServerError(
         .refusedStart, "cannot listen on \(place): \(reason)",
         suggestion: "See who listens there (ss -ltnp 'sport = \(options.port)'), or name a free "

@@ -13,6 +13,10 @@ extension CertificateFolder {
     package let server: CertificateSummary
     /// Whether hosts have to be told of the authority.
     package let isAuthorityNew: Bool
+    /// Names of the certificate that was there which the new one has not.
+    package let droppedNames: [String]
+    /// Whether the names of the certificate that was there could not be read.
+    package let areFormerNamesUnknown: Bool
   }
 
   /// What `createClient` did.
@@ -30,25 +34,30 @@ extension CertificateFolder {
   /// Makes a certificate for the server, and the authority that signs it where there is none.
   ///
   /// - Parameters:
-  ///   - names: what clients call the server by; none for those of the certificate that is there, or else this host's name.
-  ///     The loopback's names are always among them.
+  ///   - names: what clients call the server by, beside the names of the certificate that is there; where there are none
+  ///     at all, this host's name. The loopback's names are always among them.
+  ///   - dropsFormerNames: whether the names of the certificate that is there are left out, unless they are given again.
   ///   - replacesAuthority: whether a new authority takes the place of one that is there.
   /// - Throws: `ServerError`: `.badCertificate` for an authority that cannot be used, `.diskFull`, `.folder`.
   package func create(
-    names: [CertificateName], days: Int, replacesAuthority: Bool = false, now: Date = Date()
+    names: [CertificateName], days: Int, dropsFormerNames: Bool = false,
+    replacesAuthority: Bool = false, now: Date = Date()
   ) throws -> Made {
     try makeFolder()
     let lock = try FileLock(folder: url)
     defer { lock.release() }
     let known = replacesAuthority ? nil : try knownAuthority()
     let authority = try known ?? CertificateAuthority(now: now)
-    let all = try complete(names)
+    let former = try formerNames(isNeeded: names.isEmpty)
+    let all = try complete((dropsFormerNames ? [] : former ?? []) + names)
     let issued = try authority.issue(all, days: days, now: now)
     let isNew = try keep(authority, isKnown: known != nil)
     try write(CertificateText.pem(issued.key, issued.certificate), to: server, 0o600)
     return Made(
       authority: try CertificateSummary(authority.certificate),
-      server: try CertificateSummary(issued.certificate), isAuthorityNew: isNew)
+      server: try CertificateSummary(issued.certificate), isAuthorityNew: isNew,
+      droppedNames: (former ?? []).filter { !all.contains($0) }.map(\.description),
+      areFormerNamesUnknown: former == nil)
   }
 
   /// Makes a certificate for a client, by which it shows itself to a server that asks for one (`tlsClientCA`), and the authority
@@ -119,13 +128,23 @@ extension CertificateFolder {
     ) { try CertificateAuthority(pem: $0) }
   }
 
+  /// The names of the server's certificate that is there; nil where they cannot be read.
+  ///
+  /// - Parameter isNeeded: whether none are given in their place.
+  private func formerNames(isNeeded: Bool) throws -> [CertificateName]? {
+    guard access(server.path, F_OK) == 0 else { return [] }
+    do {
+      let suggestion = "Its names are not known: give them again, each with --name."
+      return try CertificateSummary.certificates(in: server, suggestion: suggestion).prefix(1)
+        .flatMap { try CertificateSummary($0).names.map { try CertificateName($0) } }
+    } catch {
+      if isNeeded { throw error }
+      return nil
+    }
+  }
+
   private func complete(_ names: [CertificateName]) throws -> [CertificateName] {
     var all = names
-    if all.isEmpty, access(server.path, F_OK) == 0 {
-      let suggestion = "Its names are not known: give them again, each with --name."
-      all = try CertificateSummary.certificates(in: server, suggestion: suggestion).prefix(1)
-        .flatMap { try CertificateSummary($0).names.map { try CertificateName($0) } }
-    }
     if all.isEmpty {
       all = [ProcessInfo.processInfo.hostName].compactMap { try? CertificateName($0) }
     }
@@ -136,7 +155,8 @@ extension CertificateFolder {
         .badName,
         "these are \(all.count) names, and a certificate has at most "
           + "\(CertificateName.countMax)",
-        suggestion: "Name fewer; a star stands for all hosts of a domain: --name '*.example.com'.")
+        suggestion: "Name fewer; a star stands for all hosts of a domain: --name '*.example.com'. "
+          + "With --drop-names those of the former certificate are left out.")
     }
     return all
   }

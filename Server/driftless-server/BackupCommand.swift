@@ -28,6 +28,9 @@ struct BackupCommand: ParsableCommand {
         try common.printLine(
           "copied \(counted(content.zones.count, content.entries)): \(file), \(content.bytes) bytes"
         )
+        for left in content.removed {
+          try common.printLine("removed what a backup that was killed left: \(left.path)")
+        }
       }
     }
   }
@@ -230,10 +233,12 @@ private struct BackupLine: Encodable {
   let bytes: Int64
   let zones: Int
   let entries: Int
+  let removed: [String]
 
   init(file: String, _ content: Backup.Content) {
     self.file = file
     bytes = content.bytes
+    removed = content.removed.map(\.path)
     zones = content.zones.count
     entries = content.entries
   }

@@ -15,7 +15,8 @@ struct CertificateCommand: ParsableCommand {
       abstract: "Make a certificate for the server or a client, and the authority that signs it.",
       discussion: """
         Run again, it makes a new certificate under the same authority: the names are those of \
-        the old one, unless others are given. Start the server again then. Hosts trust the \
+        the old one, and those that are given; --drop-names leaves out the former. Start the \
+        server again then. Hosts trust the \
         authority: they need its certificate, authority.pem, once. Its key, authority-key.pem, is \
         needed for the next certificate alone: keep it where nobody else gets at it.
         With --client it makes a certificate by which a client shows itself to a server that \
@@ -27,10 +28,14 @@ struct CertificateCommand: ParsableCommand {
 
     @Option(
       help: """
-        What clients call the server by: a name or an address, once for each. localhost and the \
-        loopback addresses are always among them.
+        What clients call the server by: a name or an address, once for each. Those of the \
+        certificate that is there, localhost and the loopback addresses are always among them.
         """)
     var name: [String] = []
+
+    @Flag(
+      help: "Leave out the names of the certificate that is there, unless they are given again.")
+    var dropNames = false
 
     @Option(
       help: """
@@ -56,6 +61,9 @@ struct CertificateCommand: ParsableCommand {
       guard client == nil || name.isEmpty && !force else {
         throw ValidationError("--client goes without --name and --force.")
       }
+      guard !dropNames || !name.isEmpty else {
+        throw ValidationError("--drop-names goes with the names that stay, each with --name.")
+      }
     }
 
     func run() throws { try place.reporting { try create(in: $0) } }
@@ -65,16 +73,28 @@ struct CertificateCommand: ParsableCommand {
       // Hosts trust it, and refuse the server from now on: it is named, so that they can be told which.
       let former = force ? (try? CertificateSummary.read(folder.authority))?.first : nil
       let made = try folder.create(
-        names: name.map { try CertificateName($0) }, days: days, replacesAuthority: force)
+        names: name.map { try CertificateName($0) }, days: days, dropsFormerNames: dropNames,
+        replacesAuthority: force)
       let authority = CertificateLine(made.authority, folder.authority)
       let server = CertificateLine(made.server, folder.server)
       if place.report.json {
         return try place.report.printJSON(
           CreatedLine(
             authority: authority, server: server, isAuthorityNew: made.isAuthorityNew,
+            droppedNames: made.droppedNames, areFormerNamesUnknown: made.areFormerNamesUnknown,
             replaced: former.map { CertificateLine($0, folder.authority) }))
       }
       for line in server.lines("certificate") { try place.report.printLine(line) }
+      if !made.droppedNames.isEmpty {
+        try place.report.printLine(
+          "dropped names: \(made.droppedNames.joined(separator: ", ")); clients that call the server by them refuse it"
+        )
+      }
+      if made.areFormerNamesUnknown {
+        try place.report.printLine(
+          "the names of the former certificate could not be read: this one has those that were given"
+        )
+      }
       try tell(authority, isNew: made.isAuthorityNew)
       if let former {
         let line = CertificateLine(former, folder.authority)
@@ -190,6 +210,8 @@ private struct CreatedLine: Encodable {
   let authority: CertificateLine
   let server: CertificateLine
   let isAuthorityNew: Bool
+  let droppedNames: [String]
+  let areFormerNamesUnknown: Bool
   /// The authority whose place the new one took.
   let replaced: CertificateLine?
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import DriftlessServer
 import Foundation
+import ProgramStart
 
 struct LogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -74,8 +75,8 @@ private struct LogText: Encodable {
 
   var text: String {
     [
-      "\(sequence)", received, replica ?? "-", "push \(push)", "\(newObjects) new objects",
-      "\(bytes) bytes",
+      "\(sequence)", received, replica ?? "-", "push \(push)",
+      CountText.of(newObjects, "new object"), CountText.of(bytes, "byte"),
     ].joined(separator: "\t")
   }
 }

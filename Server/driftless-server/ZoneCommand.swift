@@ -2,6 +2,7 @@ import ArgumentParser
 import DriftlessProtocol
 import DriftlessServer
 import Foundation
+import ProgramStart
 
 struct ZoneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -97,7 +98,7 @@ extension ZoneCommand {
           let report = try administration.inspectZone(name)
           let held = report.replicas == 1 ? "1 replica" : "\(report.replicas) replicas"
           try common.confirm(
-            "Empty the log of zone \(name), of \(report.entries) entries, and let \(held) "
+            "Empty the log of zone \(name), of \(CountText.of(report.entries, "entry", "entries")), and let \(held) "
               + (replace ? "put aside what they hold and become empty?" : "offer what they hold?"),
             unless: yes)
         }
@@ -161,7 +162,7 @@ extension ZoneCommand {
         } else {
           let files = snapshot.files.count
           try common.printLine(
-            "folded zone \(name) through \(snapshot.place.sequence): \(files) files, "
+            "folded zone \(name) through \(snapshot.place.sequence): \(CountText.of(files, "file")), "
               + "\(snapshot.bytes) bytes")
         }
       }

@@ -73,7 +73,7 @@ extension ZoneCommand {
         lines.append("snapshot \(place), \(bytes) bytes")
       }
       for replica in report.below {
-        let seen = replica.lastSeenMilliseconds.map { JSONText.time($0) } ?? "never seen"
+        let seen = replica.lastHeardMilliseconds.map { JSONText.time($0) } ?? "never seen"
         lines.append(
           "below the floor: \(JSONText.id(replica.replica))\t\(replica.tokenName ?? "-")\tat "
             + "\(replica.cursor.map { "\($0)" } ?? "-")\tlast seen \(seen)")
@@ -113,7 +113,7 @@ private struct PurgeLine: Encodable {
       var line = Below(replica: JSONText.id($0.replica))
       line.name = $0.tokenName
       line.cursor = $0.cursor
-      line.lastSeen = $0.lastSeenMilliseconds.map { JSONText.time($0) }
+      line.lastSeen = $0.lastHeardMilliseconds.map { JSONText.time($0) }
       return line
     }
   }

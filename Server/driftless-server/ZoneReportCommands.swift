@@ -1,6 +1,7 @@
 import ArgumentParser
 import DriftlessServer
 import Foundation
+import ProgramStart
 
 extension ZoneCommand {
   struct Inspect: ParsableCommand {
@@ -91,7 +92,8 @@ extension ZoneCommand {
       try common.administeringZones { administration in
         let report = try administration.inspectZone(name)
         try common.confirm(
-          "Delete zone \(name) with \(report.entries) entries and \(report.tokens) tokens?",
+          "Delete zone \(name) with \(CountText.of(report.entries, "entry", "entries")) and "
+            + "\(CountText.of(report.tokens, "token"))?",
           unless: yes)
         try administration.deleteZone(name)
         if common.json {

@@ -90,7 +90,7 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
     case SQLITE_READONLY: "Give the process the right to write the file and its folder."
     case SQLITE_BUSY, SQLITE_LOCKED: "Another process holds the file; try again."
     case SQLITE_NOTADB: "The file is not an SQLite database: check the path."
-    case SQLITE_CORRUPT: "The file is damaged: keep a copy, and restore it or pull it again."
+    case SQLITE_CORRUPT: "The file is damaged: keep a copy, and put back a backup."
     case SQLITE_CANTOPEN: "Check that the folder exists and that the process may open the file."
     case SQLITE_IOERR: "Reading or writing failed: check the disk and its free space."
     case SQLITE_CONSTRAINT: "Give one of the two objects another value."

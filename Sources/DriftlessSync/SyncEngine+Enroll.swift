@@ -83,8 +83,9 @@ extension SyncEngine {
     if unprepared > 0 {
       log.warning(
         """
-        \(store.label) brings \(unprepared) objects without unique keys as its own: Core Data wrote the file, and an earlier \
-        version opened it first. The same file on other hosts brings them once more. Prepare it once, before it is copied (adopt())
+        \(store.label) brings \(unprepared) object\(unprepared == 1 ? "" : "s") without unique keys as its own: Core Data \
+        wrote the file, and an earlier version opened it first. The same file on other hosts brings them once more. Prepare it \
+        once, before it is copied (adopt())
         """)
     }
     try Self.enroll(store: store, server: home.server, zone: home.zone, info: info)

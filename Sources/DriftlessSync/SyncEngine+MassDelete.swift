@@ -39,7 +39,7 @@ extension SyncEngine {
     }
     throw SyncError(
       .massDelete,
-      "The zone's log deletes \(deleted.count) of \(objects) objects here "
+      "The zone's log deletes \(deleted.count) of \(objects) object\(objects == 1 ? "" : "s") here "
         + "(\(Self.text(counts))). They are set aside, everything else is applied",
       suggestion: "When that is meant: syncctl sync --allow-mass-delete. When not, keep them, here "
         + "and in the zone: syncctl sync --keep-mass-deleted")

@@ -144,7 +144,7 @@ extension SyncEngine {
       guard last.map({ !$0.isOfSame(as: selection) }) ?? true else {
         throw SyncError(
           .damagedState,
-          "What is pending of \(window.count) objects can neither be sent nor settled.",
+          "What is pending of \(window.count) object\(window.count == 1 ? "" : "s") can neither be sent nor settled.",
           suggestion: "Report this with a copy of the store; to go on, run syncctl enroll --anew.")
       }
       last = selection

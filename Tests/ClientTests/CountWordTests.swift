@@ -2,6 +2,7 @@ import Driftless
 import DriftlessProtocol
 import DriftlessSync
 import Foundation
+import ProgramStart
 import SyncDaemon
 import Testing
 
@@ -63,5 +64,13 @@ struct CountWordTests {
     report.status.pending = .init(objects: 2, properties: 3, transactions: 4)
     let many = report.lines.joined(separator: "\n")
     #expect(many.contains("2 objects, 3 properties, 4 transactions\n"), "\(many)")
+  }
+
+  @Test("What is counted in reports is one, or several")
+  func texts() {
+    #expect(CountText.of(1, "object") == "1 object")
+    #expect(CountText.of(0, "object") == "0 objects" && CountText.of(2, "byte") == "2 bytes")
+    #expect(CountText.of(1, "entry", "entries") == "1 entry")
+    #expect(CountText.of(3, "entry", "entries") == "3 entries")
   }
 }

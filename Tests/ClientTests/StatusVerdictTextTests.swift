@@ -128,4 +128,27 @@ struct StatusVerdictTextTests {
     #expect(report.state == .offline)
     #expect(report.lines[0].contains("failing: There is no space left; what is known: "))
   }
+
+  @Test(
+    "A disk without room for the least that a sync writes is told, though the file says all is well"
+  )
+  func roomless() async throws {
+    let shop = try Shop()
+    try SyncEngine.enroll(
+      store: shop.store, server: try #require(URL(string: "http://127.0.0.1:1")), zone: "shop",
+      info: ZoneInfo(
+        zone: "shop", zoneID: UUID(), generation: UUID(), head: 0,
+        chain: .start(generation: UUID()), serverTimeMilliseconds: 0))
+    func look(_ free: Int) async throws -> StatusReport {
+      try await StatusLook(diskRoom: { _ in DiskRoom(free: free, reserve: 32 << 20) })
+        .report(of: shop.url)
+    }
+    let full = try await look(4_096)
+    #expect(full.state == .offline && full.state.exitCode == 12)
+    #expect(full.lines[0].contains("failing: The file system of "), "\(full.lines)")
+    #expect(full.lines[0].contains("has 4096 bytes free"), "\(full.lines)")
+    // Below the reserve a sync can say itself what it has no room for.
+    let low = try await look(1 << 20)
+    #expect(low.state == .behind && low.obstacle == nil)
+  }
 }

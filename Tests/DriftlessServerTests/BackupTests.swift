@@ -74,6 +74,42 @@ struct BackupTests {
         == [made.lastPathComponent, made.lastPathComponent + "-journal"])
   }
 
+  @Test("A backup removes what killed ones of other names left, tells it, and takes no other file")
+  func otherNames() async throws {
+    let world = try await BackupWorld()
+    func file(_ name: String, _ content: String, mode: mode_t = 0o600) throws -> URL {
+      let file = world.directory.file(name)
+      try Data(content.utf8).write(to: file)
+      #expect(chmod(file.path, mode) == 0)
+      return file
+    }
+    let database = "SQLite format 3\0 and half of the rest"
+    let killed = try file("monday.sqlite.part-0badc0de", database)
+    let begun = try file("tuesday.sqlite.part-deadbeef", "")
+    let left = [
+      killed, begun, try file("monday.sqlite.part-0badc0de-journal", "x"),
+      try file("friday.sqlite.part-00000000-journal", "lone"),
+    ]
+    let working = try file("sunday.sqlite.part-feedface", database)
+    let kept = [
+      working, try file("film.part-00000001", "somebody's own, of 16 bytes and more"),
+      try file("open.part-00000002", database, mode: 0o644),
+      try file("long.part-000000033", database), try file("upper.part-ABCDEF00", database),
+      try file(".part-00000004", database),
+    ]
+    let lock = open(working.path, O_RDWR | O_CLOEXEC)
+    #expect(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+    defer { close(lock) }
+    let content = try Backup(world.directory.file("other.sqlite")).make(of: world.folder)
+    #expect(
+      content.removed.map(\.lastPathComponent)
+        == [killed.lastPathComponent, begun.lastPathComponent])
+    for file in left { #expect(access(file.path, F_OK) != 0, "\(file.lastPathComponent)") }
+    for file in kept { #expect(access(file.path, F_OK) == 0, "\(file.lastPathComponent)") }
+    #expect(
+      try Backup(world.directory.file("next.sqlite")).make(of: world.folder).removed.isEmpty)
+  }
+
   @Test("What a restore that was killed left is gone when the folder is served or put back again")
   func killedRestore() async throws {
     let world = try await BackupWorld()

@@ -83,6 +83,26 @@ struct CertificateTests {
     #expect(throws: ServerError.self) { try folder.create(names: many, days: 30) }
   }
 
+  @Test("A name that is given comes to those of the former certificate, which go by word alone")
+  func addedNames() throws {
+    let directory = try TemporaryDirectory()
+    let folder = CertificateFolder(data: directory.file("data"))
+    let (old, new) = (try CertificateName("old.example"), try CertificateName("new.example"))
+    let loopback = ["localhost", "127.0.0.1", "::1"]
+    #expect(try folder.create(names: [old], days: 30).droppedNames.isEmpty)
+    let both = try folder.create(names: [new], days: 30)
+    #expect(Set(both.server.names) == Set(["old.example", "new.example"] + loopback))
+    #expect(both.droppedNames.isEmpty && !both.areFormerNamesUnknown)
+    let alone = try folder.create(names: [new], days: 30, dropsFormerNames: true)
+    #expect(Set(alone.server.names) == Set(["new.example"] + loopback))
+    #expect(alone.droppedNames == ["old.example"])
+    // What cannot be read keeps no given name from being used, and is told.
+    try Data("torn".utf8).write(to: folder.server)
+    #expect(throws: ServerError.self) { try folder.create(names: [], days: 30) }
+    let told = try folder.create(names: [old], days: 30)
+    #expect(told.areFormerNamesUnknown && told.droppedNames.isEmpty)
+  }
+
   @Test(
     "A certificate ends at the latest with its authority, and an authority that has ended signs none"
   )

@@ -131,6 +131,25 @@ struct CertificateCommandTests {
     #expect(Set(names) == ["authority-key.pem", "authority.pem", "server.pem"])
   }
 
+  @Test("create keeps the names that were, and says which go with --drop-names")
+  func names() throws {
+    let directory = try TemporaryDirectory()
+    let data = directory.file("data")
+    func create(_ more: [String]) throws -> Outcome {
+      try Self.run(["create"] + more, data: data)
+    }
+    try #require(try create(["--name", "old.example"]).status == 0)
+    let both = try create(["--name", "new.example"])
+    #expect(both.output.contains("old.example, "), "\(both)")
+    #expect(both.output.contains(", new.example\n") && !both.output.contains("dropped"), "\(both)")
+    let alone = try create(["--name", "new.example", "--drop-names"])
+    #expect(alone.output.contains("dropped names: old.example; "), "\(alone)")
+    let shown = try Self.run(["show"], data: data).output
+    #expect(shown.contains("new.example") && !shown.contains("old.example"), "\(shown)")
+    let bare = try create(["--drop-names"])
+    #expect(bare.status == 64 && bare.errors.contains("--name"), "\(bare)")
+  }
+
   @Test("Many that create at once make one authority, and a certificate of it")
   func atOnce() async throws {
     let directory = try TemporaryDirectory()

@@ -110,4 +110,58 @@ import Testing
     #expect(try daemonPID() == Int(daemon.pid), "the other took nothing with it")
     #expect(daemon.stop() == 0)
   }
+
+  @Test(
+    "A store that was moved or copied from under it is synced by syncctl alone, and its mark goes",
+    arguments: [false, true])
+  func movedAway(isCopied: Bool) throws {
+    let daemon = try DaemonProcess(stores: [first.store], in: world.directory.url)
+    try eventually("it is kept") { try first.attempt("status").output.contains("listening") }
+    let manager = FileManager.default
+    let names = try manager.contentsOfDirectory(atPath: first.folder.path)
+      .filter { $0.hasPrefix("a.sqlite") }
+    #expect(names.contains("a.sqlite-driftless-daemon"))
+    let folder = world.directory.file("elsewhere")
+    try manager.createDirectory(at: folder, withIntermediateDirectories: true)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.currentDirectoryURL = first.folder
+    process.arguments = ["-c", "\(isCopied ? "cp -a" : "mv") a.sqlite* ../elsewhere/"]
+    try process.run()
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0)
+    let store = folder.appendingPathComponent("a.sqlite").path
+    let mark = store + "-driftless-daemon"
+    #expect(manager.fileExists(atPath: mark))
+    func syncctl(_ arguments: [String]) throws -> Outcome {
+      try Programs.run("syncctl", arguments)
+    }
+    // With keys of one's own a daemon that keeps the store would refuse, and this one does not keep it.
+    let keys = world.directory.file("own.keys").path
+    #expect(try syncctl(["key", "create", keys]).status == 0)
+    try eventually("the daemon lets go of what was moved, and syncctl syncs it") {
+      let outcome = try syncctl(["sync", "--store", store, "--key-file", keys])
+      #expect(!outcome.errors.contains("does not keep"), "\(outcome)")
+      return outcome.status == 0
+    }
+    #expect(!manager.fileExists(atPath: mark), "the note about a daemon that denies it is gone")
+    let verified = try syncctl(["verify", "--store", store])
+    #expect(verified.status == 0, "\(verified)")
+    let status = try syncctl(["status", "--store", store, "--check"])
+    #expect(status.status == 0 && status.output.contains("none"), "\(status)")
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test("A daemon that was killed does not keep syncctl from syncing with keys of its own")
+  func killedBesideKeys() throws {
+    let daemon = try DaemonProcess(stores: [first.store], in: world.directory.url)
+    let keys = world.directory.file("own.keys").path
+    #expect(try Programs.run("syncctl", ["key", "create", keys]).status == 0)
+    try eventually("it is kept, with its own keys") {
+      let outcome = try first.attempt("sync", ["--key-file", keys])
+      return outcome.status == 64 && outcome.errors.contains("keys that it was given")
+    }
+    kill(daemon.pid, SIGKILL)
+    try eventually("syncctl syncs") { try first.attempt("sync", ["--key-file", keys]).status == 0 }
+  }
 }

@@ -224,4 +224,28 @@ import Testing
       }
     }
   }
+
+  @Test("A socket in a folder that is closed to the daemon's user ends it as --check says")
+  func closedSocketFolder() throws {
+    let place = world.directory.file("closed")
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    let file = world.directory.file("closed.json")
+    func run(_ more: [String] = []) throws -> Outcome {
+      try Programs.run("syncd", ["--config", file.path] + more, script: Self.asOther)
+    }
+    for socket in ["closed/s.sock", "closed/below/s.sock"] {
+      chmod(place.path, 0o755)
+      try Data(#"{"socket":"\#(socket)","stores":[{"path":"\#(store.path)"}]}"#.utf8)
+        .write(to: file)
+      chmod(file.path, 0o644)
+      chmod(place.path, socket == "closed/s.sock" && Self.isRoot ? 0o755 : 0o600)
+      let check = try run(["--check"])
+      #expect(check.status == 77, "\(check)")
+      #expect(check.errors.contains("cannot listen at"), "\(check)")
+      #expect(check.errors.contains("Permission denied"), "\(check)")
+      let daemon = try run()
+      #expect(daemon.status == 77 && daemon.errors.contains("Permission denied"), "\(daemon)")
+    }
+    chmod(place.path, 0o755)
+  }
 }

@@ -299,4 +299,31 @@ import Testing
     try server.reload("settings=tlsCertificate")
     #expect(try trusted("two.example"))
   }
+
+  @Test(
+    "An address that is none of this host's is named as that, and a zone that there is not is not offered to be made"
+  )
+  func notHere() throws {
+    // Of a net for documentation, which no host has.
+    let outcome = try Programs.run(
+      "driftless-server",
+      [
+        "serve", "--data", directory.file("data").path, "--listen", "192.0.2.1:0",
+        "--allow-plaintext",
+      ])
+    #expect(outcome.status != 0, "\(outcome)")
+    #expect(outcome.errors.contains("no interface of this host has that address"), "\(outcome)")
+    #expect(!outcome.errors.contains("ss -ltnp"), "\(outcome)")
+    for words in [["zone", "inspect", "nope"], ["zone", "delete", "nope", "--yes"]] {
+      let missing = try Programs.run(
+        "driftless-server", words + ["--data", directory.file("data").path])
+      #expect(missing.errors.contains("there is no zone nope"), "\(missing)")
+      #expect(missing.errors.contains("driftless-server zone list"), "\(missing)")
+      #expect(!missing.errors.contains("Create it"), "\(missing)")
+    }
+    let token = try Programs.run(
+      "driftless-server",
+      ["token", "create", "--zone", "nope", "--data", directory.file("data").path])
+    #expect(token.errors.contains("Create it: driftless-server zone create nope"), "\(token)")
+  }
 }

@@ -6,6 +6,8 @@ import SyncDaemon
 struct StatusLook {
   /// How long a daemon may take to answer.
   var answerSeconds = 15
+  /// What a store's disk has room for.
+  var diskRoom: @Sendable (URL) -> DiskRoom? = { DiskRoom.beside($0) }
 
   /// Where the store stands, by its file and the daemon that its mark names.
   func report(of url: URL) async throws -> StatusReport {
@@ -19,8 +21,18 @@ struct StatusLook {
     let (store, obstacle) = try StoreAccess.look(at: url)
     defer { store.close() }
     var report = try StatusReport(of: store, at: url, daemon: await daemon())
-    report.obstacle = obstacle
+    report.obstacle = obstacle ?? fullDisk(of: url)
     return report
+  }
+
+  /// A sync that fails for want of room finds none to keep that: the disk itself is looked at.
+  private func fullDisk(of url: URL) -> StoreError? {
+    guard let room = diskRoom(url), room.isFull else { return nil }
+    return StoreError(
+      .diskFull,
+      "The file system of \(url.path) has \(room.free) bytes free, fewer than a sync writes at least: one that "
+        + "failed could not say so here",
+      suggestion: "Make room there: what waits goes on from where it stands with the next sync.")
   }
 
   /// The daemon that says beside the store that it keeps it, if there is one.
@@ -42,7 +54,7 @@ struct StatusLook {
     } catch {
       guard let pid = client.pid else { return nil }
       let isSilent = error.code == "daemon-silent"
-      guard isSilent || isListed && error.code == "unknown-store" else { return nil }
+      guard isSilent || isListed && error.code == DaemonClient.unknownStoreCode else { return nil }
       return StatusReport.Daemon(pid: pid, socket: client.socket, isSilent: isSilent)
     }
   }

@@ -1,6 +1,7 @@
 import Driftless
 import DriftlessSync
 import Foundation
+import ProgramStart
 
 /// What `store info` prints.
 struct StoreInfo: Encodable {
@@ -49,7 +50,7 @@ struct StoreInfo: Encodable {
     let head = [
       "store:".padded(to: 14) + identifier, "written by:".padded(to: 14) + writtenBy,
       "model:".padded(to: 14) + model, "size:".padded(to: 14) + "\(bytes) bytes, log \(logBytes)",
-      "history:".padded(to: 14) + "\(transactions) transactions",
+      "history:".padded(to: 14) + CountText.of(transactions, "transaction"),
       "replica:".padded(to: 14) + (isReplica ? "yes" : "no"),
     ]
     let content =

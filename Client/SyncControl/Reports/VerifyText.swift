@@ -1,5 +1,6 @@
 import DriftlessSync
 import Foundation
+import ProgramStart
 
 /// What a comparison of a store with its zone found, for a person and for a script.
 struct VerifyText: Encodable {
@@ -34,10 +35,12 @@ struct VerifyText: Encodable {
 
   private var summary: String {
     let what =
-      "\(report.objects) objects, \(report.properties) properties, at entry \(report.sequence) "
-      + "of the zone's log"
-    let counted = "\(report.differenceCount) difference\(report.differenceCount == 1 ? "" : "s")"
-    let cost = "\(report.bytes) bytes in \(report.requests) requests"
+      CountText.of(report.objects, "object") + ", "
+      + CountText.of(report.properties, "property", "properties")
+      + ", at entry \(report.sequence) of the zone's log"
+    let counted = CountText.of(report.differenceCount, "difference")
+    let cost =
+      CountText.of(report.bytes, "byte") + " in " + CountText.of(report.requests, "request")
     return switch verdict {
     case .equal:
       leftOut.isEmpty ? "equal: \(what); \(cost)" : "equal as far as compared: \(what); \(cost)"

@@ -12,6 +12,19 @@ protocol ControlCommand: AsyncParsableCommand {
 }
 
 extension ControlCommand {
+  /// The store that the command line names, as it was typed.
+  private var namedStore: String? {
+    for child in Mirror(reflecting: self).children {
+      switch child.value {
+      case let group as OptionGroup<StoreArguments>: return group.wrappedValue.store
+      case let group as OptionGroup<LookedAtArguments>: return group.wrappedValue.store
+      case let group as OptionGroup<StoreFileArguments>: return group.wrappedValue.file
+      default: continue
+      }
+    }
+    return nil
+  }
+
   func run() async throws {
     do {
       try await perform()
@@ -22,7 +35,7 @@ extension ControlCommand {
       return
     } catch {
       let failure = Failure(error)
-      output.put(failure)
+      output.put(namedStore.map { failure.naming(store: $0) } ?? failure)
       throw ExitCode(failure.status.rawValue)
     }
   }

@@ -20,17 +20,10 @@ struct SyncRunner {
   ) async throws -> SyncSummary {
     try StoreAccess.requireFile(at: url)
     let notice = WaitNotice(output: output)
-    // A daemon that keeps the store holds its sync lock: it does the work, and says how it went.
-    if let daemon = DaemonClient(store: url) {
-      try checkKeys(daemon)
-      let request = DaemonRequest(verb, store: url.path, allowsMassDelete: allowsMassDelete)
-      let reply = try await notice.during({
-        "the daemon at \(daemon.socket), which syncs the store"
-      }) {
-        try await daemon.ask(request)
-      }
-      if let report = reply?.report { return report }
+    let reply = try await askDaemon(verb, allowsMassDelete, notice) {
+      "the daemon at \($0), which syncs the store"
     }
+    if let report = reply?.report { return report }
     let store = try StoreAccess.open(url)
     let way = try way(of: store)
     let transport = try way.transport()
@@ -60,18 +53,11 @@ struct SyncRunner {
   func verify(repairs: Bool, allowsMassDelete: Bool) async throws -> VerifyReport {
     try StoreAccess.requireFile(at: url)
     let notice = WaitNotice(output: output)
-    if let daemon = DaemonClient(store: url) {
-      try checkKeys(daemon)
-      let request = DaemonRequest(
-        repairs ? .repair : .verify, store: url.path, allowsMassDelete: allowsMassDelete)
-      let reply = try await notice.during({
-        "the daemon at \(daemon.socket), which compares the store with its zone; the server may add "
-          + "up its log first"
-      }) {
-        try await daemon.ask(request)
-      }
-      if let report = reply?.verified { return report }
+    let reply = try await askDaemon(repairs ? .repair : .verify, allowsMassDelete, notice) {
+      "the daemon at \($0), which compares the store with its zone; the server may add up its log "
+        + "first"
     }
+    if let report = reply?.verified { return report }
     let store = try StoreAccess.open(url)
     let way = try way(of: store)
     let transport = try way.transport()
@@ -89,9 +75,28 @@ struct SyncRunner {
     return report
   }
 
-  /// The daemon's engine has the keys that the daemon was given.
-  private func checkKeys(_ daemon: DaemonClient) throws {
-    guard keys != nil else { return }
+  /// What the daemon that keeps the store answers: it holds the sync lock, does the work, and says how it went. Nil where none
+  /// answers, or where the one that is named beside the store does not keep it: the files were moved or copied, say. The lock
+  /// tells then whether another process syncs them.
+  ///
+  /// - Parameter awaited: What is waited for, of the daemon's socket.
+  private func askDaemon(
+    _ verb: DaemonRequest.Verb, _ allowsMassDelete: Bool, _ notice: WaitNotice,
+    awaited: @escaping @Sendable (String) -> String
+  ) async throws -> DaemonReply? {
+    guard let daemon = DaemonClient(store: url) else { return nil }
+    // Its engine has the keys that the daemon was given.
+    let hasOwnKeys = keys != nil
+    let request = DaemonRequest(
+      hasOwnKeys ? .status : verb, store: url.path, allowsMassDelete: allowsMassDelete)
+    let reply: DaemonReply?
+    do {
+      reply = try await notice.during({ awaited(daemon.socket) }) { try await daemon.ask(request) }
+    } catch let failure as Failure where failure.code == DaemonClient.unknownStoreCode {
+      daemon.disown(store: url)
+      return nil
+    }
+    guard hasOwnKeys, reply != nil else { return reply }
     throw Failure(
       .usage, code: "daemon-keys",
       "The daemon at \(daemon.socket) syncs the store, with the keys that it was given.",

@@ -37,6 +37,16 @@ package struct DaemonClient: Sendable {
     return kill(mark.pid, 0) == 0 || errno == EPERM
   }
 
+  /// The code of a daemon's answer about a store that it does not keep.
+  package static let unknownStoreCode = "unknown-store"
+
+  /// Removes what says beside `store` that this daemon keeps it, which the daemon denies: the files were moved or copied from
+  /// where it keeps them.
+  package func disown(store: URL) {
+    guard let pid else { return }
+    DaemonMark(pid: pid, socket: socket).remove(forStore: store)
+  }
+
   /// Lets the daemon that keeps `store` sync at once, for a person has changed what that does. One that does not answer, or
   /// is too old for the word, finds out by itself.
   package static func wake(store: URL) async {

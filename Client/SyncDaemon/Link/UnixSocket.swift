@@ -97,16 +97,20 @@ enum UnixSocket {
     // The mode is set before the socket can be seen: bind takes it from the socket. (A umask would be that of all threads.)
     fchmod(descriptor, 0o600)
     let isBound = withAddress(path) { bind(descriptor, $0, $1) == 0 } ?? false
-    let reason = String(cString: strerror(errno))
+    let reason = errno
     guard descriptor >= 0, isBound, Glibc.listen(descriptor, 16) == 0 else {
       if descriptor >= 0 { close(descriptor) }
       throw Failure(
-        .failed, code: "socket-path", "The daemon cannot listen at \(path): \(reason).",
+        isAboutRights(reason) ? .notAllowed : .failed, code: "socket-path",
+        "The daemon cannot listen at \(path): \(String(cString: strerror(reason))).",
         suggestion:
           "name a socket in a folder that this user may write, of at most \(pathBytesMax) bytes")
     }
     return descriptor
   }
+
+  /// Whether a call failed for what this user may not do.
+  static func isAboutRights(_ reason: Int32) -> Bool { [EACCES, EPERM, EROFS].contains(reason) }
 
   /// The kernel's `struct ucred`, which Glibc's module leaves out.
   private struct Credentials {

@@ -235,7 +235,14 @@ extension ServerError {
       suggestion: "Make a token for it: driftless-server token create --zone \(name)")
   }
 
-  /// What a command says of a zone that there is not.
+  /// What a command says of a zone that there is not, where it is about one that there is.
+  static func noSuchZone(_ name: String) -> ServerError {
+    ServerError(
+      .noZone, "there is no zone \(name)",
+      suggestion: "See the zones: driftless-server zone list")
+  }
+
+  /// What a command says of a zone that there is not, where somebody is to be let into it.
   static func zoneToCreate(_ name: String) -> ServerError {
     ServerError(
       .noZone, "there is no zone \(name)",

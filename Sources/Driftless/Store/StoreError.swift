@@ -154,7 +154,15 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
       self = cut
       return
     }
-    self.init(code, "\(path): \(Self.words(for: error))", suggestion: error.suggestion)
+    let suggestion = code == .damaged ? Self.wayOutOfDamage(path) : error.suggestion
+    self.init(code, "\(path): \(Self.words(for: error))", suggestion: suggestion)
+  }
+
+  private static func wayOutOfDamage(_ path: String) -> String {
+    """
+    The file is damaged: keep a copy. See what is: syncctl store check \(path.shellWord). Then put back a backup; or move \
+    the file and what lies beside it away, make it anew (syncctl init) and take what the zone has (syncctl enroll, syncctl sync)
+    """
   }
 
   /// The same, where what is in the way is a right that this process does not have.

@@ -245,7 +245,9 @@ extension SyncEngine {
     guard head > info.head else { return false }
     let count = Int(clamping: head - info.head)
     try await noted(.refilled, info.head, info, after: state, &report) { _, _ in count }
-    log.warning("The server had lost \(count) change sets, and has them back from this store")
+    log.warning(
+      "The server had lost \(count) change set\(count == 1 ? ", and has it" : "s, and has them") back from this store"
+    )
     return true
   }
 
@@ -359,7 +361,8 @@ extension SyncEngine {
     report.reconciliations.append(done)
     if kind == .offered {
       log.warning(
-        "The server's log is another one above \(place): \(done.count) objects are offered anew")
+        "The server's log is another one above \(place): \(done.count) object\(done.count == 1 ? " is" : "s are") offered anew"
+      )
     }
   }
 

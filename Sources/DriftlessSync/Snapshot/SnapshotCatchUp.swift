@@ -146,7 +146,7 @@ extension PageApplier {
       guard hasLog else {
         throw SyncError(
           .massDelete,
-          "The zone's snapshot deletes \(count) objects here, and its log was purged. Nothing was changed",
+          "The zone's snapshot deletes \(count) object\(count == 1 ? "" : "s") here, and its log was purged. Nothing was changed",
           suggestion:
             "When that is meant: syncctl sync --allow-mass-delete. When not, keep what the store holds in a file first: "
             + "syncctl export --upsert > FILE. Then allow it, and import the lines of what shall live, and those alone: "
@@ -154,7 +154,10 @@ extension PageApplier {
         )
       }
       // Each entry of the log says whether its deletes are meant.
-      throw UnfitSnapshot(reason: "\(count) objects that are here were deleted in the zone")
+      throw UnfitSnapshot(
+        reason:
+          "\(count) object\(count == 1 ? " that is here was" : "s that are here were") deleted in the zone"
+      )
     }
     for (entity, delete) in living {
       try times.note(

@@ -121,7 +121,7 @@
       zone name: String, verbs: Verbs, label: String? = nil, expiresMilliseconds: Int64? = nil,
       binds: Bool = false, handOut: (AccessToken) throws -> Void = { _ in }
     ) throws -> AccessToken {
-      _ = try told { try existing(name) }
+      _ = try told { try existing(name, orThrow: ServerError.zoneToCreate) }
       try TokenNotes.check(label)
       let token = AccessToken.mint()
       let now = try serverMilliseconds()
@@ -170,9 +170,12 @@
       }
     }
 
-    func existing(_ name: String, locks: Bool = false) throws -> ZoneRecord {
+    func existing(
+      _ name: String, locks: Bool = false,
+      orThrow missing: (String) -> ServerError = ServerError.noSuchZone
+    ) throws -> ZoneRecord {
       guard let row = try connection.zoneRow(named: name, locks: locks) else {
-        throw ServerError.zoneToCreate(name)
+        throw missing(name)
       }
       return row.zone
     }

@@ -40,7 +40,8 @@
         error.file = part.file.path
         throw error
       }
-      let content = try Self.checked(part.file, named: "the database")
+      var content = try Self.checked(part.file, named: "the database")
+      content.removed = part.removed
       guard try part.takesName(of: file) else { throw exists }
       Self.syncFolder(of: file)
       return content

@@ -127,7 +127,8 @@
       let code = EnrolmentCode.make()
       let now = try serverMilliseconds()
       let record = try write {
-        let zone = try existing(request.zone, locks: true)
+        let zone = try existing(
+          request.zone, locks: true, orThrow: ServerError.zoneToCreate)
         let record = CodeRecord.new(code, of: zone, request, at: now)
         try PostgresCodes.insert(record, connection)
         try note(

@@ -7,7 +7,7 @@
       try told {
         try connection.transaction(.read) {
           guard let row = try connection.zoneRow(named: name) else {
-            throw ServerError.zoneToCreate(name)
+            throw ServerError.noSuchZone(name)
           }
           let zone = row.zone
           let counts = try connection.run(

@@ -102,10 +102,10 @@ package struct Administration: ZoneAdministration {
     guard try connection.zone(named: name) == nil else { throw ServerError.zoneExists(name) }
   }
 
-  func existingZone(_ name: String) throws -> ZoneRecord {
-    guard let zone = try connection.zone(named: name) else {
-      throw ServerError.zoneToCreate(name)
-    }
+  func existingZone(
+    _ name: String, orThrow missing: (String) -> ServerError = ServerError.noSuchZone
+  ) throws -> ZoneRecord {
+    guard let zone = try connection.zone(named: name) else { throw missing(name) }
     return zone
   }
 

@@ -17,6 +17,8 @@ package struct Backup {
     package let bytes: Int64
     package let zones: [ZoneRecord]
     package let entries: Int
+    /// What backups that were killed had left in the folder of the file, and was removed.
+    package var removed: [URL] = []
   }
 
   /// Copies the database of a folder, as it is at one moment, and reads all of the copy.
@@ -52,7 +54,8 @@ package struct Backup {
         try Self.leaveOut(part.file)
       }
     }
-    let content = try Self.checked(part.file, named: folder.database.path)
+    var content = try Self.checked(part.file, named: folder.database.path)
+    content.removed = part.removed
     guard try part.takesName(of: file) else { throw exists }
     Self.syncFolder(of: file)
     return content

@@ -109,7 +109,8 @@ extension Administration {
     let code = EnrolmentCode.make()
     let record = try write {
       let record = CodeRecord.new(
-        code, of: try existingZone(request.zone), request, at: try serverMilliseconds())
+        code, of: try existingZone(request.zone, orThrow: ServerError.zoneToCreate), request,
+        at: try serverMilliseconds())
       try EnrolmentCodes.insert(record, connection)
       try note(
         .codeCreated, zone: request.zone, record.id,

@@ -22,7 +22,7 @@ extension Administration {
     zone name: String, verbs: Verbs, label: String? = nil, expiresMilliseconds: Int64? = nil,
     binds: Bool = false, handOut: (AccessToken) throws -> Void = { _ in }
   ) throws -> AccessToken {
-    _ = try existingZone(name)
+    _ = try existingZone(name, orThrow: ServerError.zoneToCreate)
     try TokenNotes.check(label)
     let token = AccessToken.mint()
     try write {

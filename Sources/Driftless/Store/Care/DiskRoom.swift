@@ -31,6 +31,12 @@ package struct DiskRoom: Hashable, Sendable {
       free: bytes(UInt(status.f_bavail)), reserve: min(reserveMax, total / reserveShare))
   }
 
+  /// What the smallest transaction of a sync takes at most: it notes how the sync went.
+  private static let smallest = 64 << 10
+
+  /// Whether not even that has room: then a sync that fails cannot say so in the store.
+  package var isFull: Bool { free < Self.smallest }
+
   /// Whether so many bytes more leave the reserve.
   package func has(_ bytes: Int) -> Bool { free - reserve >= bytes }
 }

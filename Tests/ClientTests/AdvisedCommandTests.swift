@@ -1,0 +1,47 @@
+import SyncDaemon
+import Testing
+
+/// What a command advises names the store, so that it can be typed as it stands.
+struct AdvisedCommandTests {
+  @Test(
+    "The store comes into commands that work on one and name none",
+    arguments: [
+      ("syncctl status", "syncctl status --store a.sqlite"),
+      (
+        "When that is meant: syncctl sync --allow-mass-delete. When not: syncctl sync --keep-mass-deleted",
+        "When that is meant: syncctl sync --allow-mass-delete --store a.sqlite. When not: syncctl sync "
+          + "--keep-mass-deleted --store a.sqlite"
+      ),
+      ("look (syncctl parked retry), or", "look (syncctl parked retry --store a.sqlite), or"),
+      ("syncctl parked", "syncctl parked --store a.sqlite"),
+      ("syncctl conflicts keep 5 --mine", "syncctl conflicts keep --store a.sqlite 5 --mine"),
+      (
+        "syncctl enroll … --token-file FILE",
+        "syncctl enroll --store a.sqlite … --token-file FILE"
+      ),
+      ("syncctl doctor --store STORE", "syncctl doctor --store a.sqlite"),
+      ("syncctl export --upsert > FILE", "syncctl export --upsert --store a.sqlite > FILE"),
+      ("syncctl key use", "syncctl key use --store a.sqlite"),
+    ])
+  func named(text: String, expected: String) {
+    #expect(AdvisedCommand.naming(store: "a.sqlite", in: text) == expected)
+  }
+
+  @Test(
+    "What names one, or works on none, stays as it is",
+    arguments: [
+      "syncctl sync --store other.sqlite", "syncctl key create FILE", "syncctl help",
+      "use the syncctl of the same version as syncd", "try again", "syncctl key",
+      "syncctl init --store b --model MODEL", "",
+    ])
+  func left(text: String) {
+    #expect(AdvisedCommand.naming(store: "a.sqlite", in: text) == text)
+  }
+
+  @Test("A path with spaces is one word")
+  func quoted() {
+    #expect(
+      AdvisedCommand.naming(store: "my shop.sqlite", in: "syncctl sync.")
+        == "syncctl sync --store 'my shop.sqlite'.")
+  }
+}
