@@ -25,6 +25,29 @@ extension SyncEngine {
     }
   }
 
+  /// Deletes of the zone that the brake set aside here, by their place in the log, then by entity and identity: the objects
+  /// live on here until a person says whether they were meant (`sync(allowingMassDelete:)`, `keepMassDeleted(of:)`).
+  ///
+  /// ```swift
+  /// for delete in try SyncEngine.deletesSetAside(of: store) { print(delete.entity, delete.object) }
+  /// ```
+  ///
+  /// - Throws: `StoreError`; `SyncError` (`damagedState`) where what is set aside cannot be read.
+  public static func deletesSetAside(of store: PersistentStore) throws -> [DeleteSetAside] {
+    let schema = SyncSchema(store.schema)
+    return try store.read { transaction in
+      try ZoneStates.brakedDeletes(on: transaction.connection).map { key, side in
+        DeleteSetAside(
+          object: try transaction.identity(of: key),
+          entity: schema.entity(numbered: key.entity)?.name ?? "unknown", sequence: side.sequence,
+          sender: side.origin, time: side.time.date)
+      }.sorted {
+        ($0.sequence, $0.entity, $0.object.uuidString)
+          < ($1.sequence, $1.entity, $1.object.uuidString)
+      }
+    }
+  }
+
   /// Fails when deletes of the zone are set aside: everything else is applied and sent.
   func tellSetAside() throws {
     let (deleted, objects) = try store.read { transaction in
@@ -40,7 +63,7 @@ extension SyncEngine {
     throw SyncError(
       .massDelete,
       "The zone's log deletes \(deleted.count) of \(objects) object\(objects == 1 ? "" : "s") here "
-        + "(\(Self.text(counts))). They are set aside, everything else is applied",
+        + "(\(Self.text(counts))). They are set aside (syncctl parked lists them), everything else is applied",
       suggestion: "When that is meant: syncctl sync --allow-mass-delete. When not, keep them, here "
         + "and in the zone: syncctl sync --keep-mass-deleted")
   }

@@ -1,3 +1,4 @@
+import Driftless
 import DriftlessSync
 import Foundation
 import Testing
@@ -43,5 +44,42 @@ struct ParkedTextTests {
     #expect(
       ParkedText.summary([try entry(2, since: 60), try entry(3, since: 0)])
         == "2 not taken in from the zone, since 2001-01-01T00:00:00.000Z (syncctl parked)")
+  }
+
+  @Test(
+    "Deletes that wait for a person are listed by entry, with who sent them, the objects' names and the way out"
+  )
+  func deletes() throws {
+    let sender = "6F9619FF-8B86-4011-B42D-00C04FC964FF"
+    var identities: [UUID] = []
+    try shop.read { context in
+      for number in 0..<25 {
+        let item = try context.insert(entityNamed: "Item")
+        try item.setValue("screw \(number)", forKey: "name")
+        identities.append(try item.identity)
+      }
+      try context.save()
+    }
+    let deletes = try identities.enumerated().map { number, identity in
+      let json: [String: Any] = [
+        "object": identity.uuidString, "entity": "Item", "sequence": number < 2 ? 40 : 41,
+        "sender": sender, "time": 0,
+      ]
+      return try JSONDecoder().decode(
+        DeleteSetAside.self, from: try JSONSerialization.data(withJSONObject: json))
+    }
+    let labels = ObjectLabels(shop.store)
+    let lines = ParkedText.lines(of: deletes, labels)
+    #expect(lines.first == "40  mass-delete, 2 deletes set aside")
+    let first = identities[0].uuidString.lowercased()
+    #expect(lines.contains("    sent by replica \(sender.lowercased())"))
+    #expect(
+      lines.contains("    Item/\(first) \"screw 0\", deleted 2001-01-01T00:00:00.000Z"),
+      "\(lines)")
+    #expect(lines.contains("41  mass-delete, 23 deletes set aside"))
+    #expect(lines.contains("    and 3 more (syncctl parked show 41)"))
+    #expect(lines.last?.contains("syncctl sync --keep-mass-deleted") == true)
+    #expect(ParkedText.lines(of: deletes, labels, all: true).contains { $0.contains("screw 24") })
+    #expect(ParkedText.lines(of: [], labels).isEmpty)
   }
 }

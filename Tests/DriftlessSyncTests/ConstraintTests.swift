@@ -13,7 +13,7 @@ struct ConstraintTests {
       try transaction.connection.rows(
         "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB 'ZDL_*'")
     }
-    #expect(tables.count == 33)
+    #expect(tables.count == 34)
     for table in tables {
       guard case .text(let name) = table[0], case .text(let statement) = table[1] else {
         Issue.record("a table without a statement")
@@ -34,8 +34,9 @@ struct ConstraintTests {
       "INSERT INTO ZDL_QUARANTINE VALUES (1, 1, 'code', 'reason', '', -1, 0, 0)",
       "INSERT INTO ZDL_IMPORT VALUES (0, 0, NULL, NULL)",
       "INSERT INTO ZDL_DANGLING VALUES (1, 1, 1, 2, 'box', 'news', NULL)",
-      "INSERT INTO ZDL_DELETED VALUES (zeroblob(15), 1, 1, 0, 0, 0, 0)",
-      "INSERT INTO ZDL_DELETED VALUES (zeroblob(16), 1, 1, 0, 0, 2, 0)",
+      "INSERT INTO ZDL_DELETED VALUES (zeroblob(15), 1, 1, 0, 0, 0)",
+      "INSERT INTO ZDL_DELETED VALUES (zeroblob(16), 1, 1, 0, 0, 2)",
+      "INSERT INTO ZDL_DELETED_SINCE VALUES (zeroblob(15), 0)",
       "INSERT INTO ZDL_ZONE VALUES (1, 1, '', 'gone', x'00', 0, zeroblob(16), 0)",
       "INSERT INTO ZDL_OMITTED VALUES (1, 1, x'00')",
       "INSERT INTO ZDL_KEPT VALUES (1, 1, 'code', 'text', 0, zeroblob(16), 0)",

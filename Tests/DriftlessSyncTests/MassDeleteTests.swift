@@ -168,6 +168,12 @@ struct MassDeleteTests {
     // Everything else is applied, and sent.
     #expect(try world[1].exists(kept))
     #expect(try world[1].status.lastError?.contains("mass-delete") == true)
+    #expect(try world[1].status.lastError?.contains("syncctl parked lists them") == true)
+    let deletes = try SyncEngine.deletesSetAside(of: world[1].store)
+    #expect(try deletes.count == world[1].identities(of: "Item").count - 10)
+    #expect(Set(deletes.map(\.object)).isSubset(of: items.prefix(30)))
+    #expect(try Set(deletes.map(\.sender)) == [#require(world[0].status.replica)])
+    #expect(deletes.map(\.sequence) == deletes.map(\.sequence).sorted())
     try await world[0].sync()
     #expect(try world[0].exists(other))
     _ = try await world[1].engine.pull(allowingMassDelete: true)

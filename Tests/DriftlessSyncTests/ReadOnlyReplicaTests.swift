@@ -121,6 +121,49 @@ struct ReadOnlyReplicaTests {
     #expect(way.refused == 0)
   }
 
+  @Test(
+    "What waits where the zone is renewed is given up by a person's word alone, or sent with another token",
+    arguments: Word.allCases)
+  func unsentAtRenewal(_ word: Word) async throws {
+    let (world, _, way) = try await world()
+    way.allow(true)
+    let item = try world[0].insert("Item", ["title": .string("one")])
+    try await world[0].sync()
+    try await world[1].sync()
+    try world[1].set(item, ["title": .string("mine")])
+    way.allow(false)
+    world.zone.renew(intent: .offer)
+    try await world[0].sync()
+    for _ in 0..<2 {
+      let error = await #expect(throws: ProtocolError.self) { try await world[1].sync() }
+      #expect(error?.code == .forbidden)
+      #expect(error?.message.contains("of 1 object,") == true)
+      #expect(error?.suggestion.contains("--give-up-unsent") == true)
+      #expect(try world[1].status.pending.objects == 1)
+      #expect(try world[1].value(item, "title") == .string("mine"))
+      #expect(try world[1].status.reconciled == nil)
+    }
+    switch word {
+    case .givesUp:
+      let report = try await world[1].engine.giveUpUnsent()
+      #expect(report.reconciliations.map(\.cause) == [.asked])
+    case .goesWithTheZone:
+      try SyncEngine.allowReconciliation(of: world[1].store)
+      #expect(try await world[1].sync().reconciliations.map(\.cause) == [.mayOnlyRead])
+    case .mayWrite:
+      way.allow(true)
+      #expect(try await world[1].sync().reconciliations.map(\.kind) == [.offered])
+      try await world[0].sync()
+      #expect(try world[0].value(item, "title") == .string("mine"))
+      return
+    }
+    #expect(try world[1].value(item, "title") == .string("one"))
+    #expect(try world[1].conflicts.contains { $0.object == item && $0.property == "title" })
+    try expectSame(world, way)
+  }
+
+  enum Word: CaseIterable, Sendable { case givesUp, goesWithTheZone, mayWrite }
+
   @Test("A record that is damaged is forgotten, and the store has what the zone has")
   func damaged() async throws {
     let (world, _, way) = try await world()

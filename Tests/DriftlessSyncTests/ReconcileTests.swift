@@ -295,6 +295,10 @@ struct ReconcileTests {
     world.zone.putBack(scene.backup)
     try world[2].insert("Item", ["title": .string("fills the place")])
     try await world[2].sync()
+    let error = await #expect(throws: ProtocolError.self) { try await reader.sync() }
+    #expect(error?.code == .forbidden)
+    #expect(try reader.exists(lost))
+    try SyncEngine.allowReconciliation(of: reader.store)
     let report = try await reader.sync()
     #expect(report.reconciliations.map(\.kind) == [.taken])
     #expect(report.reconciliations.first?.cause == .mayOnlyRead, "nobody replaced the zone")

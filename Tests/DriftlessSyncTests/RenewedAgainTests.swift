@@ -79,4 +79,53 @@ struct RenewedAgainTests {
       }
     }
   }
+
+  @Test(
+    "S2 An edit stands where all that others offer is what it was made on, or older, whatever its policy",
+    arguments: Unchanged.all, [false, true])
+  func unchanged(_ unchanged: Unchanged, isOlder: Bool) async throws {
+    let world = try await World(2)
+    let (name, base, edit) = (unchanged.property, unchanged.base, unchanged.edit)
+    let id = try world[0].insert("Item", base.isNull ? [:] : [name: base])
+    try await world.settle()
+    if isOlder {
+      // The zone had it, and who offers first never heard of it.
+      try world[1].set(id, [name: unchanged.between])
+      try await world[1].sync()
+    }
+    try world[1].set(id, [name: edit])
+    world.zone.renew()
+    try await world[0].sync()
+    try await world[1].sync()
+    #expect(try world[1].value(id, name) == edit)
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.value(id, name) == edit, "\(replica.name)")
+      let conflicts = try replica.conflicts
+      #expect(conflicts.isEmpty, "\(replica.name)")
+    }
+  }
+
+  struct Unchanged: CustomTestStringConvertible, Sendable {
+    let property: String
+    let base: PropertyValue
+    let between: PropertyValue
+    let edit: PropertyValue
+
+    var testDescription: String { "\(property) on \(base)" }
+
+    static let all: [Unchanged] =
+      ["title", "note", "tag", "text", "pick", "held", "words"].flatMap { name in
+        [PropertyValue.null, .string("as long as it was before")].map {
+          Unchanged(
+            property: name, base: $0, between: .string("as it was in between"),
+            edit: .string("mine"))
+        }
+      } + [
+        Unchanged(
+          property: "high", base: .integer(9), between: .integer(8), edit: .integer(3)),
+        Unchanged(
+          property: "low", base: .integer(3), between: .integer(4), edit: .integer(9)),
+      ]
+  }
 }

@@ -10,7 +10,8 @@ struct ParkedCommand: AsyncParsableCommand {
     abstract: "Look at what could not be taken in from the zone, or try it again.",
     discussion: """
       Such an entry of the log is kept as it came, and everything else syncs. A newer program or \
-      model takes it in by itself.
+      model takes it in by itself. Deletes of a large part of the store are listed behind them: those \
+      wait for the word of a person, which is one of the options of syncctl sync.
       """,
     subcommands: [
       ParkedListCommand.self, ParkedShowCommand.self, ParkedRetryCommand.self,
@@ -30,11 +31,13 @@ struct ParkedListCommand: ControlCommand {
   func perform() throws {
     let store = try target.open(reading: true)
     let entries = try SyncEngine.parked(of: store)
+    let deletes = try SyncEngine.deletesSetAside(of: store)
     let labels = ObjectLabels(store)
     try output.put(
-      ["parked": entries.map { ParkedReport(entry: $0) }],
-      lines: entries.isEmpty
-        ? ["nothing is parked"] : entries.flatMap { ParkedText.lines($0, labels) })
+      ParkedListReport(entries, deletes),
+      lines: entries.isEmpty && deletes.isEmpty
+        ? ["nothing is parked"]
+        : entries.flatMap { ParkedText.lines($0, labels) } + ParkedText.lines(of: deletes, labels))
   }
 }
 
@@ -51,15 +54,17 @@ struct ParkedShowCommand: ControlCommand {
   func perform() throws {
     let store = try target.open(reading: true)
     let entries = try SyncEngine.parked(of: store).filter { $0.sequence == sequence }
-    guard !entries.isEmpty else {
+    let deletes = try SyncEngine.deletesSetAside(of: store).filter { $0.sequence == sequence }
+    guard !entries.isEmpty || !deletes.isEmpty else {
       throw Failure(
         .badData, code: "unknown-element", "Entry \(sequence) of the log is not set aside here.",
         suggestion: "syncctl parked --store \(target.store.shellWord)")
     }
     let labels = ObjectLabels(store)
     try output.put(
-      ["parked": entries.map { ParkedReport(entry: $0) }],
-      lines: entries.flatMap { ParkedText.lines($0, labels, all: true) })
+      ParkedListReport(entries, deletes),
+      lines: entries.flatMap { ParkedText.lines($0, labels, all: true) }
+        + ParkedText.lines(of: deletes, labels, all: true))
   }
 }
 

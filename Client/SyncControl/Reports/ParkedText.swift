@@ -30,6 +30,39 @@ enum ParkedText {
     return lines
   }
 
+  /// Deletes of one entry that a list shows; more are for `parked show`.
+  private static let deletesMax = 20
+
+  /// Deletes that wait for a person's word, by the entry that told them.
+  static func lines(
+    of deletes: [DeleteSetAside], _ labels: ObjectLabels, all: Bool = false
+  ) -> [String] {
+    var lines: [String] = []
+    for (sequence, ofEntry) in Dictionary(grouping: deletes, by: \.sequence)
+      .sorted(by: { $0.key < $1.key })
+    {
+      let count = ofEntry.count
+      lines.append("\(sequence)  mass-delete, \(count) delete\(count == 1 ? "" : "s") set aside")
+      let shown = all ? ofEntry[...] : ofEntry.prefix(deletesMax)
+      for sender in Set(ofEntry.map(\.sender)).sorted(by: { $0.uuidString < $1.uuidString }) {
+        lines.append("    sent by \(labels.replica(sender))")
+        for delete in shown where delete.sender == sender {
+          let place = "\(delete.entity)/\(delete.object.uuidString.lowercased())"
+          lines.append(
+            "    \(place)\(labels.label(delete.object)), deleted \(Moment.text(delete.time))")
+        }
+      }
+      let rest = count - shown.count
+      if rest > 0 { lines.append("    and \(rest) more (syncctl parked show \(sequence))") }
+    }
+    if !lines.isEmpty {
+      lines.append(
+        "    the objects live on here until a person says: syncctl sync --allow-mass-delete deletes "
+          + "them, syncctl sync --keep-mass-deleted keeps them, here and in the zone")
+    }
+    return lines
+  }
+
   /// What ends the state of an entry.
   private static func wayOut(of entry: ParkedEntry) -> String {
     let number = entry.sequence

@@ -37,6 +37,35 @@ struct HeldReport: Encodable {
   }
 }
 
+/// A delete of the zone's that waits for a person's word.
+struct DeleteReport: Encodable {
+  let delete: DeleteSetAside
+
+  private enum Key: String, CodingKey {
+    case sequence, sender, entity, object, time
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(delete.sequence, forKey: .sequence)
+    try container.encode(delete.sender.uuidString.lowercased(), forKey: .sender)
+    try container.encode(delete.entity, forKey: .entity)
+    try container.encode(delete.object.uuidString.lowercased(), forKey: .object)
+    try container.encode(delete.time, forKey: .time)
+  }
+}
+
+/// All that is set aside of the zone's log.
+struct ParkedListReport: Encodable {
+  let parked: [ParkedReport]
+  let deletes: [DeleteReport]
+
+  init(_ entries: [ParkedEntry], _ deletes: [DeleteSetAside]) {
+    parked = entries.map { ParkedReport(entry: $0) }
+    self.deletes = deletes.map { DeleteReport(delete: $0) }
+  }
+}
+
 /// What could not be taken in from the zone.
 struct ParkedReport: Encodable {
   let entry: ParkedEntry

@@ -111,6 +111,33 @@ struct ZoneStates {
     return keys
   }
 
+  /// The deletes that are set aside by the mass-delete brake: of which object, who made each, and when.
+  static func brakedDeletes(
+    on connection: SQLiteConnection
+  ) throws -> [(key: ObjectKey, side: RemoteSide)] {
+    var deletes: [(key: ObjectKey, side: RemoteSide)] = []
+    guard try EngineTables.has("ZDL_ZONE", on: connection) else { return [] }
+    try connection.forEachRow(
+      """
+      SELECT entity, key, time, origin, sequence FROM ZDL_ZONE
+      WHERE property = '' AND kind IN (?, ?)
+      """,
+      [.integer(Life.braked.rawValue), .integer(Life.buriedBraked.rawValue)]
+    ) { row in
+      guard let origin = UUID(networkBytes: row.data(3)) else {
+        throw SyncError.damaged("who deleted what is set aside")
+      }
+      deletes.append(
+        (
+          row.objectKey(0, 1),
+          RemoteSide(
+            value: .null, time: HybridTime(rawValue: row.unsigned(2)), origin: origin,
+            sequence: row.unsigned(4))
+        ))
+    }
+    return deletes
+  }
+
   func contains(_ key: ObjectKey) -> Bool { !keys.isEmpty && keys.contains(key) }
 
   func object(_ key: ObjectKey) throws -> Object {

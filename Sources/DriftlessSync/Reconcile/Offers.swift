@@ -27,7 +27,11 @@ extension PageApplier {
     guard object.transaction(of: slot) == number else {
       // An edit that the zone never acknowledged stands on the offer.
       setPending(key) { $0.withdrawOffer(of: slot) }
-      return nil
+      guard remote.side.time <= time else { return nil }
+      // CONFLICT: an edit of this, and what another replica offers of it, which is what the edit was made on, or older than that.
+      // RESOLUTION: nobody changed what the edit was made on: it stands whatever its policy is, and there is nothing to journal.
+      try replaceBase(of: key, property, with: remote.side.value)
+      return local
     }
     let isLater = remote.side.isEarlier(than: time, of: replica)
     if remote.side.value != local {
@@ -182,7 +186,8 @@ extension PageApplier {
 
 extension PendingObject {
   /// What was never acknowledged, on what the zone had of the object. Where an edit changes what was there, a total or a
-  /// set, that is offered beside it. What was to be offered to a generation of the zone that is over is offered still.
+  /// set, that is offered beside it; of another value it is known when the edit that it was made on was made, and that is
+  /// not sent. What was to be offered to a generation of the zone that is over is offered still.
   func offered(as known: PendingObject, _ entity: SyncSchema.Entity) -> PendingObject {
     if whole == .insert, wholeTransaction > 0 { return self }
     var object = known
@@ -195,7 +200,7 @@ extension PendingObject {
       guard let edit = transaction(of: slot) else { continue }
       object.set(PropertyMask([slot]), by: edit)
       if heldBack.contains(slot) { object.heldBack.insert(slot) }
-      if offer(of: slot) == edit || edit > 0 && property.isOfferedBelowEdits,
+      if offer(of: slot) == edit || edit > 0 && property.isKnownBelowEdits,
         let former = offer(of: slot) ?? known.transaction(of: slot)
       {
         object.setOffer(of: slot, by: former)
@@ -261,5 +266,11 @@ extension SyncSchema.Property {
     case .elements: true
     case .toOne, .place: false
     }
+  }
+
+  /// Whether it is kept when that was made which an edit was made on: the same, or older, from another replica is no conflict.
+  fileprivate var isKnownBelowEdits: Bool {
+    if case .place = kind { return false }
+    return true
   }
 }

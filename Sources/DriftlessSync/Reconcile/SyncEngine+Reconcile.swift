@@ -100,6 +100,7 @@ extension SyncEngine {
     // Who may not push can hand over nothing and offer nothing: it keeps an export, and goes with the zone.
     guard info.mayWrite else {
       try admit("What the store holds goes into a file beside it, and it takes the zone's state.")
+      try checkGivesUpNothing(state)
       return try await takeZone(info, after: state, because: .mayOnlyRead, &report)
     }
     if info.generation != state.generation {

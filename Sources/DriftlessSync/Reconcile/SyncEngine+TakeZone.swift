@@ -52,6 +52,33 @@ extension SyncEngine {
     try await takeZone(info, after: state, because: .mayOnlyRead, &report)
   }
 
+  /// Fails where a store that may only read would give up with its state what was edited here, and nobody has said so. Nothing
+  /// is changed, and with a token that may write it is sent.
+  func checkGivesUpNothing(_ state: ReplicaState) throws {
+    let unsent = try store.read { transaction -> SyncStatus.Pending? in
+      guard try transaction.setting(Self.allowedSetting) == nil else { return nil }
+      let (pending, hasMore) = try PendingLoader.look(
+        transaction, schema: schema, acknowledged: state.acknowledged,
+        changesMax: SyncTuning.statusChangesMax)
+      var counts = try Self.counts(
+        pending, carrying: CarriedEnds(schema).waiting(transaction, state), transaction,
+        schema: schema)
+      counts.hasMore = hasMore
+      return counts
+    }
+    guard let unsent, !unsent.isEmpty else { return }
+    let objects =
+      "\(unsent.hasMore ? "more than " : "")\(unsent.objects) object\(unsent.objects == 1 ? "" : "s")"
+    throw ProtocolError(
+      .forbidden,
+      "The zone \(state.zone) has another log than the one that this store knew, the token allows only read, and what was "
+        + "edited here, of \(objects), was never sent. Nothing was changed",
+      suggestion:
+        "Ask the operator for a token that may write: driftless-server token create --zone \(state.zone) --verbs read,write; "
+        + "enrol with that, and it is sent. Or give up what was not sent, and take the zone's state: syncctl sync --give-up-unsent"
+    )
+  }
+
   /// Keeps an export of what the store holds beside it, empties the store, and begins the zone's new
   /// log.
   func takeZone(

@@ -120,7 +120,9 @@ extension PageApplier {
   }
 
   /// Deletes what was here.
-  func delete(_ deletes: [SnapshotNews.Delete]) throws {
+  ///
+  /// - Returns: false where a person is asked first.
+  func delete(_ deletes: [SnapshotNews.Delete]) throws -> Bool {
     var living: [(entity: SyncSchema.Entity, delete: SnapshotNews.Delete)] = []
     for delete in deletes {
       guard let entity = schema.entity(numbered: delete.key.entity) else { continue }
@@ -144,14 +146,9 @@ extension PageApplier {
     let count = living.count { held.has($0.delete.key.key, root: $0.entity.rootNumber) }
     guard try allowsMassDelete || brake.admits(count) else {
       guard hasLog else {
-        throw SyncError(
-          .massDelete,
-          "The zone's snapshot deletes \(count) object\(count == 1 ? "" : "s") here, and its log was purged. Nothing was changed",
-          suggestion:
-            "When that is meant: syncctl sync --allow-mass-delete. When not, keep what the store holds in a file first: "
-            + "syncctl export --upsert > FILE. Then allow it, and import the lines of what shall live, and those alone: "
-            + "each line sets what it names."
-        )
+        // No entry says any more whether they were meant. They are set aside as those of a log are, and hold up nothing else.
+        for (_, delete) in living { try zone.set(.braked, of: delete.key, delete.side) }
+        return false
       }
       // Each entry of the log says whether its deletes are meant.
       throw UnfitSnapshot(
@@ -167,5 +164,6 @@ extension PageApplier {
       try deleteHere(entity, delete.key)
       report.deleted += 1
     }
+    return true
   }
 }
