@@ -84,8 +84,7 @@ extension PageApplier {
     guard let (key, isAlive) = try target(index, entity, in: &frame) else { return }
     keptKeys.side = frame.side(group, row: row)
     if isHeld(key) {
-      try checkHeld(key, isAlive: isAlive, readers, isWhole: group.kind != .update)
-      return try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
+      return try writeHeld(key, isAlive: isAlive, entity, readers, group, row: row, &frame)
     }
     if isAlive {
       try applyRow(key, readers, group, row: row, isWhole: true, &frame)
@@ -95,50 +94,53 @@ extension PageApplier {
     }
   }
 
-  private func checkHeld(
-    _ key: ObjectKey, isAlive: Bool, _ readers: [PropertyReader], isWhole: Bool
+  /// What is pending here meets what the zone came to. Where the log can be read, that tells more: who put in again what another
+  /// took out says so in it alone, and what an object was before it was deleted.
+  private func writeHeld(
+    _ key: ObjectKey, isAlive: Bool, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
+    _ group: ChangeSetIndex.Group, row: Int, _ frame: inout FrameContext
   ) throws {
-    guard !isWhole else {
+    // It was deleted, and came back.
+    let isAnew = group.kind != .update
+    guard !isAnew || !hasLog else {
       throw UnfitSnapshot(reason: "an object that is pending here was deleted and came back")
     }
     let noted = try zone.object(key).values
     for reader in readers {
-      guard case .elements = reader.property.kind else { continue }
-      if !isAlive || noted[reader.property.name] != nil
-        || pending[key]?.transaction(of: reader.property.slot) != nil
-      {
-        // Who put in again what another took out says so in the log alone.
+      guard case .elements = reader.property.kind,
+        !isAlive || noted[reader.property.name] != nil
+          || pending[key]?.transaction(of: reader.property.slot) != nil
+      else { continue }
+      guard !hasLog else {
         throw UnfitSnapshot(reason: "a set that is pending here was changed in the zone")
       }
+      untold.sets.insert(.init(key: key, property: reader.property.name))
     }
+    if isAnew { try zone.set(.revived, of: key, frame.side(group, row: row)) }
+    try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
+    if isAnew, pending[key] == nil { try zone.removeMark(key) }
   }
 
-  /// Whether all that is pending of an object are edits, and a delete by another replica takes them.
-  private func isLostToDelete(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws -> Bool {
-    guard let own = pending[key], own.whole == .none, own.offers.isEmpty else { return false }
-    return entity.description.deletePolicy == .deleteWins
-  }
-
-  /// Deletes what was here.
+  /// Deletes what was here. What one save deleted settles together where something of it is pending here, or is referred to by
+  /// what is: a rule may bring back all of it.
   func delete(_ deletes: [SnapshotNews.Delete]) throws {
     var living: [(entity: SyncSchema.Entity, delete: SnapshotNews.Delete)] = []
+    var met: Set<SnapshotNews.Save> = []
     for delete in deletes {
       guard let entity = schema.entity(numbered: delete.key.entity) else { continue }
-      if try transaction.concreteKey(root: delete.key) == delete.key {
-        let isReferredTo = try !pending.isEmpty && isReferredToHere(delete.key, entity)
-        if !hasLog, !isReferredTo, try isLostToDelete(entity, delete.key) {
-          // The delete wins whatever else came before it: it is settled as the log's entry would be.
-          try zone.set(.dead, of: delete.key, delete.side)
-          continue
-        }
-        guard !isHeld(delete.key), !isReferredTo else {
-          // Of what it was when it was deleted the log tells more.
-          throw UnfitSnapshot(reason: "an object that is pending here was deleted in the zone")
-        }
-        living.append((entity, delete))
-      } else if pending[delete.key] != nil {
-        try zone.set(.dead, of: delete.key, delete.side)
+      guard try transaction.concreteKey(root: delete.key) == delete.key else {
+        if pending[delete.key] != nil { try zone.set(.dead, of: delete.key, delete.side) }
+        continue
       }
+      living.append((entity, delete))
+      guard !pending.isEmpty || !zone.keys.isEmpty, !met.contains(delete.save),
+        try isHeld(delete.key) || isReferredToHere(delete.key, entity)
+      else { continue }
+      guard !hasLog else {
+        // Of what it was when it was deleted the log tells more.
+        throw UnfitSnapshot(reason: "an object that is pending here was deleted in the zone")
+      }
+      met.insert(delete.save)
     }
     let held = try brake.held()
     let count = living.count { held.has($0.delete.key.key, root: $0.entity.rootNumber) }
@@ -157,6 +159,11 @@ extension PageApplier {
       throw UnfitSnapshot(reason: "\(count) objects that are here were deleted in the zone")
     }
     for (entity, delete) in living {
+      guard !met.contains(delete.save) else {
+        untold.deletes.insert(delete.key)
+        try zone.set(.dead, of: delete.key, delete.side)
+        continue
+      }
       try times.note(
         HybridTime(rawValue: delete.transaction.hybridTime),
         by: EditOrigin(
@@ -164,5 +171,19 @@ extension PageApplier {
       try deleteHere(entity, delete.key)
       report.deleted += 1
     }
+  }
+}
+
+/// What the snapshot that is taken in place of a purged log does not tell, and the journal says so.
+struct UntoldChanges {
+  /// Sets that are pending here and that the zone changed: who put in again what was taken out here.
+  var sets: Set<DanglingReferences.Source> = []
+  /// Objects that the zone deleted: what was changed of them before.
+  var deletes: Set<ObjectKey> = []
+
+  func ofDeleted(_ key: ObjectKey) -> String {
+    deletes.contains(key)
+      ? " It is as it was known here: what others changed of it before that, the zone's purged log does not tell."
+      : ""
   }
 }
