@@ -138,7 +138,7 @@ extension PageApplier {
     let settled = order?.sequence(of: merge.merged)
     let gone = base.union(former?.asserted ?? []).subtracting(current)
     let isUntold =
-      untold.sets.contains(source) && !isLater
+      remote.isUntold && !isLater
       && !gone.isDisjoint(with: theirs.subtracting(merge.merged))
     let named: NamedElements =
       if !gone.isDisjoint(with: merge.merged) {

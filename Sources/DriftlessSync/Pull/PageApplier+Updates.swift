@@ -97,6 +97,7 @@ extension PageApplier {
       }
       switch reader.property.kind {
       case .elements:
+        value.isUntold = before?.isUntold ?? false
         value.elements = try zoneElements(
           reader, row: row, of: key, had: before?.elements,
           isWhole: isInsert || isWhole || reader.saysWhole, &frame)

@@ -52,8 +52,6 @@ final class PageApplier {
   /// What is left without a value that its model requires.
   var lacks: LackedValues { keptKeys.lacks }
   var report = PullReport()
-  /// What the snapshot that is taken in place of a purged log does not tell.
-  var untold = UntoldChanges()
   /// It takes in what the zone's log comes to: no entry of it says what came first.
   var isJoining = false
   /// Where what the log comes to cannot be taken in, the log can be read.

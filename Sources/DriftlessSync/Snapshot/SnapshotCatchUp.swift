@@ -7,6 +7,10 @@ import Foundation
 /// What is not pending here becomes the snapshot's. What the snapshot says of pending values is kept beside them, as with
 /// entries of the log, and settled when the pull has reached its head.
 extension PageApplier {
+  /// Of an object that an edit of here brings back.
+  static let untoldBeforeDelete =
+    " It is as it was known here: what others changed of it before that, the zone's purged log does not tell."
+
   /// The names of the saves that are pending here.
   ///
   /// - Throws: `UnfitSnapshot` when what is pending can be settled by the log alone, `SyncError` (`.oldCounts`) where a person has
@@ -106,6 +110,7 @@ extension PageApplier {
       throw UnfitSnapshot(reason: "an object that is pending here was deleted and came back")
     }
     let noted = try zone.object(key).values
+    var untold: [String] = []
     for reader in readers {
       guard case .elements = reader.property.kind,
         !isAlive || noted[reader.property.name] != nil
@@ -114,10 +119,15 @@ extension PageApplier {
       guard !hasLog else {
         throw UnfitSnapshot(reason: "a set that is pending here was changed in the zone")
       }
-      untold.sets.insert(.init(key: key, property: reader.property.name))
+      untold.append(reader.property.name)
     }
     if isAnew { try zone.set(.revived, of: key, frame.side(group, row: row)) }
     try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
+    for name in untold {
+      guard var value = try zone.object(key).values[name] else { continue }
+      value.isUntold = true
+      try zone.set(value, of: key, name)
+    }
     if isAnew, pending[key] == nil { try zone.removeMark(key) }
   }
 
@@ -160,8 +170,7 @@ extension PageApplier {
     }
     for (entity, delete) in living {
       guard !met.contains(delete.save) else {
-        untold.deletes.insert(delete.key)
-        try zone.set(.dead, of: delete.key, delete.side)
+        try zone.set(.dead, of: delete.key, delete.side, isUntold: true)
         continue
       }
       try times.note(
@@ -171,19 +180,5 @@ extension PageApplier {
       try deleteHere(entity, delete.key)
       report.deleted += 1
     }
-  }
-}
-
-/// What the snapshot that is taken in place of a purged log does not tell, and the journal says so.
-struct UntoldChanges {
-  /// Sets that are pending here and that the zone changed: who put in again what was taken out here.
-  var sets: Set<DanglingReferences.Source> = []
-  /// Objects that the zone deleted: what was changed of them before.
-  var deletes: Set<ObjectKey> = []
-
-  func ofDeleted(_ key: ObjectKey) -> String {
-    deletes.contains(key)
-      ? " It is as it was known here: what others changed of it before that, the zone's purged log does not tell."
-      : ""
   }
 }
