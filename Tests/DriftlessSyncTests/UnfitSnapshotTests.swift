@@ -90,7 +90,7 @@ struct UnfitSnapshotTests {
     try await expectLikeReader(world) { staffModel() }
   }
 
-  @Test("An ordered set with deleted members: the log tells their places")
+  @Test("An ordered set with deleted members is no reason to read the log")
   func orderedSet() async throws {
     let world = try await world(1, oneSided(OrderedPairTests.model()))
     let list = try world[0].insert("Playlist")
@@ -102,7 +102,17 @@ struct UnfitSnapshotTests {
     try await world[0].sync()
     try world[0].delete(songs[1])
     try await world[0].sync()
-    try await expectLikeReader(world, OrderedPairTests.model)
+    let folded = try FoldedZone(world.zone)
+    try folded.fold()
+    let joined = try await TestReplica(
+      "joined", zone: world.zone, clock: world.clock, model: OrderedPairTests.model(),
+      transport: folded)
+    try await joined.sync()
+    #expect(folded.pulled == 0)
+    let reader = try await TestReplica(
+      "reader", zone: world.zone, clock: world.clock, model: OrderedPairTests.model())
+    try await reader.sync()
+    #expect(try joined.export == reader.export)
   }
 
   @Test("An object that was deleted under another entity's name")

@@ -1,5 +1,5 @@
 /// What a set gains and loses, row by row. What it gains stands behind what it had, also what it had before: an ordered one says
-/// its whole sequence.
+/// its whole sequence (`ElementSequence`).
 ///
 /// A tag may have got a million items one by one: each row costs what it says, not what the set has.
 struct GatheredElements {

@@ -99,19 +99,21 @@ struct DanglingReferences {
       ])
   }
 
-  /// The places of the deleted elements of an ordered relationship, ascending.
+  /// The deleted elements of a to-many relationship with their places in the zone's sequence of it, ascending; one that was
+  /// never given a place comes last.
   func places(in source: Source) throws -> [(place: Int, element: ObjectKey)] {
     guard mayHaveAny else { return [] }
     var places: [(place: Int, element: ObjectKey)] = []
     try connection.forEachRow(
       """
       SELECT place, target_root, target_key FROM ZDL_DANGLING
-      WHERE entity = ? AND key = ? AND property = ? AND place IS NOT NULL ORDER BY place
+      WHERE entity = ? AND key = ? AND property = ?
+      ORDER BY place IS NULL, place, target_root, target_key
       """,
       [.integer(Int64(source.key.entity)), .integer(source.key.key), .text(source.property)]
     ) {
       let element = $0.objectKey(1, 2)
-      places.append(($0.count(0), element))
+      places.append(($0.isNull(0) ? .max : $0.count(0), element))
     }
     return places
   }

@@ -192,19 +192,17 @@ extension PageApplier {
     _ target: ObjectKey, from source: ObjectKey, _ holder: SyncSchema.Referrer
   ) throws {
     let name = holder.property.name
-    var isOfLog = true
+    let place = DanglingReferences.Source(key: source, property: name)
     if pending[source]?.transaction(of: holder.property.slot) != nil {
       let base = try BaseValues.set(of: source, name, on: transaction.connection)
-      isOfLog = base?.elements.contains(target) == true
-      if let base, isOfLog {
+      if let base, base.elements.contains(target) {
+        try cut(target, from: place, holder.property)
         try BaseValues.replace(
           source, name, with: base.elements.filter { $0 != target },
           asserting: base.asserted.filter { $0 != target }, on: transaction.connection)
       }
-    }
-    if isOfLog {
-      try cut(
-        target, from: DanglingReferences.Source(key: source, property: name), holder.relationship)
+    } else {
+      try cut(target, from: place, holder.property)
     }
     try transaction.removePairs(holder.relationship, source, [target])
     try record(holder.relationship, of: source)
@@ -297,17 +295,19 @@ extension PageApplier {
         let base = try BaseValues.keys(of: key, property.name, on: connection)
       else { continue }
       let isPending = pending[key]?.transaction(of: property.slot) != nil
+      let source = DanglingReferences.Source(key: key, property: property.name)
+      let sequence =
+        relationship.isOrdered && !isPending ? try settledSequence(of: source, property) : []
       var alive: [ObjectKey] = []
       for element in base {
         if try transaction.concreteKey(root: element) != nil {
           alive.append(element)
         } else if !isPending {
           // Deleted here as well: it comes back into the set, should it come back.
-          try dangling.add(
-            DanglingReferences.Source(key: key, property: property.name),
-            root: schema.root(of: element), target: element.key)
+          try dangling.add(source, root: schema.root(of: element), target: element.key)
         }
       }
+      try note(sequence, of: source)
       try changePairs(
         ElementChange(relationship: relationship, adds: alive, removes: []), of: key)
       if !isPending { try BaseValues.drop(key, property.name, on: connection) }
@@ -322,8 +322,10 @@ extension PageApplier {
             || base.asserted.contains(key),
           try transaction.concreteKey(root: source) != nil
         else { continue }
-        try changePairs(
-          ElementChange(relationship: holder.relationship, adds: [key], removes: []), of: source)
+        let place = DanglingReferences.Source(key: source, property: holder.property.name)
+        let sequence =
+          holder.relationship.isOrdered ? try zoneSequence(of: place, holder.property) : []
+        try putBack(key, into: source, holder.relationship, sequence)
       }
     }
   }

@@ -24,6 +24,8 @@ extension PageApplier {
     let source = DanglingReferences.Source(key: key, property: reader.property.name)
     let (adds, removes) = reader.elements(row)
     let isWhole = isWhole || reader.saysWhole
+    let sequence = try sequence(
+      adding: adds, removing: removes, to: source, relationship, isWhole: isWhole, &frame)
     if isWhole { try forgetDangling(of: source, reader) }
     var change = ElementChange(relationship: relationship, adds: [], removes: [])
     for index in removes {
@@ -40,14 +42,7 @@ extension PageApplier {
       change.removes = try transaction.toManyKeys(of: key, relationship)
         .filter { try !adds.contains($0) && !isNamedLater($0, reader) }
     }
-    guard relationship.isOrdered, change.adds.count < adds.count else { return change }
-    if isJoining {
-      throw UnfitSnapshot(reason: "an ordered set has deleted objects, whose places the log tells")
-    }
-    for (place, index) in adds.enumerated() {
-      guard let entry = try life(of: index, in: &frame), entry.life == .dead else { continue }
-      try dangling.note(place: place, of: rooted(entry.key), in: source)
-    }
+    if let sequence { try note(sequence, of: source) }
     return change
   }
 
@@ -58,33 +53,6 @@ extension PageApplier {
     for target in try dangling.targets(of: source) where try !isNamedLater(target, reader) {
       try dangling.remove(source, root: target.entity, target: target.key)
     }
-  }
-
-  /// Takes a deleted object out of a set, which remembers where it was.
-  func cut(
-    _ element: ObjectKey, from source: DanglingReferences.Source,
-    _ relationship: RelationshipDescription
-  ) throws {
-    let elements = try transaction.toManyKeys(of: source.key, relationship)
-    try dangling.add(source, root: schema.root(of: element), target: element.key)
-    guard relationship.isOrdered, var place = elements.firstIndex(of: element) else { return }
-    for other in try dangling.places(in: source) where other.place <= place { place += 1 }
-    try dangling.note(place: place, of: rooted(element), in: source)
-  }
-
-  /// Puts an object that is back into a set, where it was.
-  func putBack(
-    _ element: ObjectKey, into key: ObjectKey, _ relationship: RelationshipDescription,
-    _ places: [(place: Int, element: ObjectKey)]
-  ) throws {
-    try changePairs(
-      ElementChange(relationship: relationship, adds: [element], removes: []), of: key)
-    guard relationship.isOrdered,
-      let before = places.firstIndex(where: { $0.element == rooted(element) })
-    else { return }
-    var elements = try transaction.toManyKeys(of: key, relationship).filter { $0 != element }
-    elements.insert(element, at: max(0, min(elements.count, places[before].place - before)))
-    try transaction.setOrder(relationship, key, elements)
   }
 
   /// Applies a change of elements that are not pending here.
@@ -122,8 +90,12 @@ extension PageApplier {
     guard pending[key]?.transaction(of: property.slot) == nil,
       var base = try BaseValues.keys(of: key, property.name, on: transaction.connection)
     else { return }
-    base.removeAll { change.removes.contains($0) }
-    for element in change.adds where !base.contains(element) { base.append(element) }
+    if change.relationship.isOrdered {
+      base = ElementSequence.after(base, adding: change.adds, removing: change.removes)
+    } else {
+      base.removeAll { change.removes.contains($0) }
+      for element in change.adds where !base.contains(element) { base.append(element) }
+    }
     try BaseValues.replace(key, property.name, with: base, on: transaction.connection)
   }
 
@@ -138,6 +110,7 @@ extension PageApplier {
       return try settleOffer(
         property, relationship, of: key, remote, offer: offer, edit: localTransaction)
     }
+    let source = DanglingReferences.Source(key: key, property: property.name)
     let ours = try transaction.toManyKeys(of: key, relationship)
     let current = Set(ours)
     let sequence = try remote.elements.compactMap { try transaction.concreteKey(root: $0) }
@@ -164,9 +137,14 @@ extension PageApplier {
         base: former?.elements ?? [], local: ours, remote: sequence, isLocalLater: isLater) : nil
     let settled = order?.sequence(of: merge.merged)
     let gone = base.union(former?.asserted ?? []).subtracting(current)
+    let isUntold =
+      remote.isUntold && !isLater
+      && !gone.isDisjoint(with: theirs.subtracting(merge.merged))
     let named: NamedElements =
       if !gone.isDisjoint(with: merge.merged) {
         .putIn
+      } else if isUntold {
+        .untold
       } else if !current.subtracting(base.subtracting(former?.asserted ?? []))
         .isSubset(of: merge.merged)
       {
@@ -178,12 +156,12 @@ extension PageApplier {
       property, of: key, ours, sequence,
       kept: settled ?? merge.merged.sorted { $0.key < $1.key }, localTime, remote.side, named,
       isOrder: order?.isConflict == true)
+    try noteDead(among: remote.elements, of: source, relationship)
     let added = merge.merged.subtracting(current).sorted { $0.key < $1.key }
     let removed = current.subtracting(merge.merged).sorted { $0.key < $1.key }
     try apply(
       ElementChange(relationship: relationship, adds: added, removes: removed), to: key)
     // What is deleted here, and leaves the set with that, is no more to come back into it.
-    let source = DanglingReferences.Source(key: key, property: property.name)
     for element in zone.subtracting(merge.merged).subtracting(theirs) {
       try dangling.remove(source, root: schema.root(of: element), target: element.key)
     }
@@ -192,7 +170,7 @@ extension PageApplier {
       touched.insert(key)
       let rest = zone.subtracting(theirs).sorted { $0.key < $1.key }
       try BaseValues.replace(
-        key, property.name, with: sequence + rest,
+        key, property.name, with: (sequence + rest).inSequence(remote.elements, by: rooted),
         asserting: merge.asserted.sorted { $0.key < $1.key }, on: connection)
     } else {
       setPending(key) { $0.clear(PropertyMask([property.slot])) }
@@ -201,10 +179,12 @@ extension PageApplier {
   }
 
   /// What another replica said later, by name, of elements that were changed here.
-  private enum NamedElements { case none, putIn, takenOut }
+  private enum NamedElements { case none, putIn, takenOut, untold }
 
   /// CONFLICT: taken out here, and put in by name elsewhere, later; or put in here, and taken out by name elsewhere, later.
   /// RESOLUTION: the later one stands.
+  /// CONFLICT: taken out here, and the zone, whose log was purged, has them in a set that was changed later: whether somebody put
+  /// them in again it does not tell. RESOLUTION: they are out, and the journal says so.
   /// CONFLICT: put into different orders here and elsewhere. RESOLUTION: see `ElementOrder`.
   private func journal(
     _ property: SyncSchema.Property, of key: ObjectKey, _ ours: [ObjectKey], _ theirs: [ObjectKey],
@@ -220,6 +200,9 @@ extension PageApplier {
       switch named {
       case .putIn: "lost elements here that were put in elsewhere, later: they stay."
       case .takenOut: "has elements here that were taken out elsewhere, later: they go."
+      case .untold:
+        "lost elements here that the zone has, which was changed later: whether somebody put them in again since, its purged log "
+          + "does not tell. They are out."
       case .none: "was put into another order at another replica: the later order stands."
       }
     try journal.addSets(

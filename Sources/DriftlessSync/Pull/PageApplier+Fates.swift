@@ -59,7 +59,8 @@ extension PageApplier {
     guard pending[key]?.whole == .delete else {
       return try revive(
         entity, key, object ?? ZoneStates.Object(), cause: kept.cause,
-        because: kept.reason.explanation(ofRevival: false))
+        because: kept.reason.explanation(ofRevival: false)
+          + (object?.mark?.isUntold == true ? Self.untoldBeforeDelete : ""))
     }
     guard try buried(entity, key) != nil else {
       if EditStamp.time(pending[key]?.wholeTransaction ?? 0) != nil {

@@ -255,13 +255,12 @@ extension PageApplier {
     of source: DanglingReferences.Source, _ property: SyncSchema.Property
   ) throws {
     let key = source.key
-    try putBack(
-      element, into: key, relationship,
-      relationship.isOrdered ? try dangling.places(in: source) : [])
+    let sequence = relationship.isOrdered ? try zoneSequence(of: source, property) : []
+    try putBack(element, into: key, relationship, sequence)
     try dangling.remove(source, root: schema.root(of: element), target: element.key)
     report.updated += 1
-    guard pending[key]?.transaction(of: property.slot) != nil else { return }
-    if var value = try zone.object(key).values[property.name],
+    let isPending = pending[key]?.transaction(of: property.slot) != nil
+    if isPending, var value = try zone.object(key).values[property.name],
       !value.elements.map(rooted).contains(rooted(element))
     {
       value.elements.append(element)
@@ -269,8 +268,9 @@ extension PageApplier {
     }
     let connection = transaction.connection
     let base = try BaseValues.set(of: key, property.name, on: connection)
+    guard isPending || base != nil else { return }
     try BaseValues.replace(
-      key, property.name, with: (base?.elements ?? []) + [element],
+      key, property.name, with: placed(element, in: base?.elements ?? [], as: sequence),
       asserting: base?.asserted ?? [], on: connection)
   }
 

@@ -315,7 +315,13 @@ extension PageApplier {
       ElementChange(
         relationship: relationship, adds: theirs.filter { !current.contains($0) },
         removes: current.filter { !theirs.contains($0) }), to: key)
-    if relationship.isOrdered { try transaction.setOrder(relationship, key, theirs) }
+    guard relationship.isOrdered else { return }
+    try transaction.setOrder(relationship, key, theirs)
+    if let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) {
+      try BaseValues.replace(
+        key, property.name, with: base.inSequence(remote.elements, by: rooted),
+        on: transaction.connection)
+    }
   }
 
   /// Two replicas made one object: what either does not name, or left as its model begins it, is no

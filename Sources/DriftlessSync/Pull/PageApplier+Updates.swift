@@ -97,6 +97,7 @@ extension PageApplier {
       }
       switch reader.property.kind {
       case .elements:
+        value.isUntold = before?.isUntold ?? false
         value.elements = try zoneElements(
           reader, row: row, of: key, had: before?.elements,
           isWhole: isInsert || isWhole || reader.saysWhole, &frame)
@@ -188,49 +189,41 @@ extension PageApplier {
     _ reader: PropertyReader, row: Int, of key: ObjectKey, had: [ObjectKey]?, isWhole: Bool,
     _ frame: inout FrameContext
   ) throws -> [ObjectKey] {
+    let source = DanglingReferences.Source(key: key, property: reader.property.name)
+    let isOrdered = reader.property.relationship?.isOrdered == true
+    let former = isOrdered ? try zoneSequence(of: source, reader.property) : []
     // What is deleted is remembered as well.
     let change = try elementChange(reader, row: row, of: key, isWhole: isWhole, &frame)
     let (added, removed) = reader.elements(row)
     let adds = try rooted(admitted(added, change.relationship, &frame), &frame)
     if isWhole, reader.laterElements.isEmpty { return adds }
+    let removes = try rooted(removed, &frame)
+    if isOrdered, !isWhole {
+      return ElementSequence.after(former, adding: adds, removing: removes)
+    }
     // The base is of what the zone had before: of an object that it has anew since, it had nothing.
     let isAnew = try zone.object(key).mark?.life == .inserted
-    let former =
-      isAnew ? nil : try BaseValues.keys(of: key, reader.property.name, on: transaction.connection)
-    // What the zone has in the set of an object that is deleted here, and was deleted when that was, is in no base.
-    let lost = isAnew ? [] : try lostElements(of: key, reader.property)
-    let base = had ?? (former ?? []).map(rooted).with(lost)
+    let base =
+      try had ?? (isAnew ? [] : knownElements(reader.property, of: key, source))
     if isWhole {
       return try adds + base.map(rooted).filter { try isNamedLater($0, reader) }
     }
-    let removes = Set(try rooted(removed, &frame))
-    let kept = base.map(rooted).filter { !removes.contains($0) }
-    if change.relationship.isOrdered {
-      // It says its whole sequence.
-      let all = Set(adds)
-      let unnamed = kept.filter { !all.contains($0) }
-      let places = lost.filter { unnamed.contains($0.element) }
-      let others = unnamed.filter { element in !places.contains { $0.element == element } }
-      return (others + adds).with(places)
-    }
+    let gone = Set(removes)
+    let kept = base.map(rooted).filter { !gone.contains($0) }
     let known = Set(kept)
     return kept + adds.filter { !known.contains($0) }
   }
 
-  /// What the zone has in a set of an object that is deleted here although it is in no base of that: it was deleted when the
-  /// object was. It may be back by now, or come back later.
-  private func lostElements(
-    of key: ObjectKey, _ property: SyncSchema.Property
-  ) throws -> [(place: Int, element: ObjectKey)] {
-    guard pending[key]?.whole == .delete, let relationship = property.relationship else {
-      return []
-    }
-    let source = DanglingReferences.Source(key: key, property: property.name)
-    let places = relationship.isOrdered ? try dangling.places(in: source) : []
-    let placed = Set(places.map(\.element))
-    return try places
-      + dangling.targets(of: source).filter { !placed.contains($0) }
-      .map { (place: .max, element: $0) }
+  /// The zone's set as the base has it. What the zone has in the set of an object that is deleted here, and was deleted when
+  /// that was, is in no base: it may be back by now, or come back later.
+  private func knownElements(
+    _ property: SyncSchema.Property, of key: ObjectKey, _ source: DanglingReferences.Source
+  ) throws -> [ObjectKey] {
+    let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) ?? []
+    guard pending[key]?.whole == .delete else { return base.map(rooted) }
+    let all = base.map(rooted)
+    let known = Set(all)
+    return try all + dangling.targets(of: source).filter { !known.contains($0) }
   }
 
   /// Elements that rows put in or took out by name, with the time: also where the zone had them, since who removed one and put
@@ -256,7 +249,7 @@ extension PageApplier {
     }
   }
 
-  private func admitted(
+  func admitted(
     _ indexes: [Int], _ relationship: RelationshipDescription, _ frame: inout FrameContext
   ) throws -> [Int] {
     try indexes.filter { index in
@@ -265,7 +258,7 @@ extension PageApplier {
     }
   }
 
-  private func rooted(_ indexes: [Int], _ frame: inout FrameContext) throws -> [ObjectKey] {
+  func rooted(_ indexes: [Int], _ frame: inout FrameContext) throws -> [ObjectKey] {
     try indexes.compactMap { try life(of: $0, in: &frame).map { rooted($0.key) } }
   }
 
@@ -297,16 +290,5 @@ extension PageApplier {
       let change = try elementChange(reader, row: row, of: key, isWhole: isWhole, &frame)
       try apply(change, to: key)
     }
-  }
-}
-
-extension [ObjectKey] {
-  /// With others, each at its place where it has one, and none of them twice.
-  fileprivate func with(_ others: [(place: Int, element: ObjectKey)]) -> [ObjectKey] {
-    var all = self
-    for other in others where !contains(other.element) {
-      all.insert(other.element, at: Swift.min(other.place, all.count))
-    }
-    return all
   }
 }

@@ -30,6 +30,9 @@ struct ZoneStates {
     /// Of an insert: it is the very object whose insert the zone had lost, and is offered here. Of a tombstone: it is about
     /// the very object whose insert is pending here.
     var isOneAgain = false
+    /// Of a delete: the snapshot that said it is all that is left of a purged log, so what was changed of the object before
+    /// nobody can tell.
+    var isUntold = false
 
     var isBuried: Bool { life == .buried || life == .buriedBraked }
     var isDead: Bool { life == .dead || life == .braked || isBuried }
@@ -57,6 +60,9 @@ struct ZoneStates {
     var isCountedInPart = false
     /// Of a set: what it would be without what was changed beside offers.
     var offeredElements: [ObjectKey] = []
+    /// Of a set: the snapshot that said it is all that is left of a purged log, so whether an element was put in again since it
+    /// was taken out here nobody can tell.
+    var isUntold = false
 
     /// What of it is in the row of it.
     fileprivate struct Kind: OptionSet {
@@ -66,8 +72,9 @@ struct ZoneStates {
       static let known = Kind(rawValue: 4)
       static let countedInPart = Kind(rawValue: 8)
       static let told = Kind(rawValue: 16)
+      static let untold = Kind(rawValue: 32)
       /// All of them together.
-      static let most: Int64 = 31
+      static let most: Int64 = 63
     }
 
     /// What it refers to.
@@ -155,9 +162,11 @@ struct ZoneStates {
         sequence: row.unsigned(5))
       let name = row.string(0)
       if name.isEmpty {
-        let isOneAgain = try RowArchive.decodeValues(row.data(2)) == [.integer(1)]
+        let notes = try Self.notes(RowArchive.decodeValues(row.data(2))) ?? []
         object.mark = Life(rawValue: row.int64(1)).map {
-          Mark(life: $0, side: side, isOneAgain: isOneAgain)
+          Mark(
+            life: $0, side: side, isOneAgain: notes.contains(.oneAgain),
+            isUntold: notes.contains(.untold))
         }
         return
       }
@@ -168,6 +177,7 @@ struct ZoneStates {
       var value = Value(side: side, isFromInsert: kind.contains(.fromInsert))
       value.isKnown = kind.contains(.known)
       value.isCountedInPart = kind.contains(.countedInPart)
+      value.isUntold = kind.contains(.untold)
       if kind.contains(.told), case .integer(let pairs)? = values.first {
         let end = min(values.count, 1 + 2 * max(0, Int(clamping: min(pairs, 1 << 32))))
         for place in stride(from: 1, to: end - 1, by: 2) {
@@ -203,20 +213,41 @@ struct ZoneStates {
   }
 
   mutating func set(
-    _ life: Life, of key: ObjectKey, _ side: RemoteSide, isOneAgain: Bool = false
+    _ life: Life, of key: ObjectKey, _ side: RemoteSide, isOneAgain: Bool = false,
+    isUntold: Bool = false
   ) throws {
-    try write(key, "", kind: life.rawValue, values: isOneAgain ? Self.oneAgain : [], side)
+    var notes: Notes = isOneAgain ? .oneAgain : []
+    // What was not told before stays untold, whatever is told since.
+    if try isUntold || object(key).mark?.isUntold == true { notes.insert(.untold) }
+    let values: [PropertyValue] = notes.isEmpty ? [] : [.integer(notes.rawValue)]
+    try write(key, "", kind: life.rawValue, values: values, side)
   }
 
-  private static let oneAgain: [PropertyValue] = [.integer(1)]
+  /// What is kept beside a mark.
+  private struct Notes: OptionSet {
+    let rawValue: Int64
+    static let oneAgain = Notes(rawValue: 1)
+    static let untold = Notes(rawValue: 2)
+    static let all: Notes = [.oneAgain, .untold]
+  }
+
+  /// - Returns: nil where the values are none that are kept beside a mark.
+  private static func notes(_ values: [PropertyValue]) -> Notes? {
+    guard let first = values.first else { return [] }
+    guard values.count == 1, case .integer(let notes) = first, notes > 0,
+      Notes.all.isSuperset(of: Notes(rawValue: notes))
+    else { return nil }
+    return Notes(rawValue: notes)
+  }
 
   /// Whether a mark may have such values beside it.
-  static func isMark(_ values: [PropertyValue]) -> Bool { values.isEmpty || values == oneAgain }
+  static func isMark(_ values: [PropertyValue]) -> Bool { notes(values) != nil }
 
   mutating func set(_ value: Value, of key: ObjectKey, _ property: String) throws {
     var kind: Value.Kind = value.isFromInsert ? .fromInsert : []
     if value.isKnown { kind.insert(.known) }
     if value.isCountedInPart { kind.insert(.countedInPart) }
+    if value.isUntold { kind.insert(.untold) }
     var values = [value.side.value]
     if !value.told.isEmpty || !value.taken.isEmpty {
       kind.insert(.told)

@@ -7,8 +7,8 @@ import Foundation
 /// hold.
 struct SentFrame {
   private let outbox: Outbox
-  private let transaction: WriteTransaction
-  private let schema: SyncSchema
+  let transaction: WriteTransaction
+  let schema: SyncSchema
   private var directory: ObjectDirectory
   /// What parts of the same push before it make.
   private let madeBefore: [KeyRun]
@@ -25,7 +25,7 @@ struct SentFrame {
   }
 
   /// What was sent, with the values that were sealed.
-  private func opened() throws -> ChangeSet {
+  func opened() throws -> ChangeSet {
     try CellOpener(transaction, schema: schema).opened(
       ChangeSetDecoder().decode(outbox.frame))
   }
@@ -196,93 +196,11 @@ struct SentFrame {
       key, name, with: base, asserting: former.asserted, on: transaction.connection)
   }
 
-  /// References that the change set set are the zone's now: what they referred to before is
-  /// forgotten.
-  mutating func settleDangling() throws {
-    let connection = transaction.connection
-    guard try DanglingReferences.exist(on: connection) else { return }
-    let dangling = try DanglingReferences(connection)
-    let changeSet = try opened()
-    let index = changeSet.index
-    let keys = try objectKeys(index)
-    let updated = Self.updated(index)
-    var columns = changeSet.columns[...]
-    for group in index.groups {
-      let own = Array(columns.prefix(group.properties.count))
-      columns = columns.dropFirst(group.properties.count)
-      guard group.kind != .delete else { continue }
-      let names = index.entities[group.entity]
-      guard let entity = schema.entity(namedNowOrBefore: names.name) else { continue }
-      // An insert and a revival say every property: those that they leave out are null.
-      let properties =
-        group.kind == .update
-        ? group.properties.compactMap { entity.property(namedNowOrBefore: names.properties[$0]) }
-        : entity.properties
-      for property in properties {
-        switch property.kind {
-        case .toOne: break
-        // An update says what it adds and removes; the others say whole sets.
-        case .elements: break
-        case .attribute, .place: continue
-        }
-        let told = group.properties.firstIndex { entity.isNamed(names.properties[$0], property) }
-        let reader = told.flatMap { PropertyReader(property: property, column: own[$0]) }
-        if case .elements = property.kind, group.kind == .update {
-          if let reader { try settleRemoved(reader, group, keys, index, dangling) }
-          continue
-        }
-        let place = names.properties.firstIndex { entity.isNamed($0, property) }
-        for (row, object) in group.objects.enumerated() {
-          guard let key = keys[object] else { continue }
-          // It says that by itself, with a time of its own.
-          if reader == nil, let place, updated[object]?.contains(place) == true { continue }
-          let source = DanglingReferences.Source(key: key, property: property.name)
-          if let target = reader?.reference(row), keys[target] == nil {
-            // What it refers to is deleted, and the zone has it so.
-            try dangling.acknowledge(source)
-          } else {
-            try dangling.removeAll(of: source)
-          }
-        }
-      }
-    }
-  }
-
-  /// What the change set took out of sets does not come back into them when an edit brings it back.
-  private mutating func settleRemoved(
-    _ reader: PropertyReader, _ group: ChangeSetIndex.Group, _ keys: [ObjectKey?],
-    _ index: ChangeSetIndex, _ dangling: DanglingReferences
-  ) throws {
-    for (row, object) in group.objects.enumerated() {
-      guard let key = keys[object] else { continue }
-      let source = DanglingReferences.Source(key: key, property: reader.property.name)
-      for removed in reader.elements(row).removes where keys[removed] == nil {
-        guard let root = try root(of: removed, index) else { continue }
-        try dangling.remove(source, root: root.entity, target: root.key)
-      }
-    }
-  }
-
   /// An object that the zone knew before the change set, alive here or not.
-  private mutating func root(of object: Int, _ index: ChangeSetIndex) throws -> ObjectKey? {
+  mutating func root(of object: Int, _ index: ChangeSetIndex) throws -> ObjectKey? {
     let known = object - index.newObjectCount
     guard index.knownNumbers.indices.contains(known) else { return nil }
     return try directory.key(ofNumber: index.knownNumbers[known])
-  }
-
-  /// What updates say of objects that the same change set makes or revives: the places of the properties' names.
-  private static func updated(_ index: ChangeSetIndex) -> [Int: Set<Int>] {
-    var whole: Set<Int> = []
-    for group in index.groups where group.kind == .insert || group.kind == .revive {
-      whole.formUnion(group.objects)
-    }
-    var updated: [Int: Set<Int>] = [:]
-    for group in index.groups where group.kind == .update {
-      for object in group.objects where whole.contains(object) {
-        updated[object, default: []].formUnion(group.properties)
-      }
-    }
-    return updated
   }
 
   /// What the change set sets is newer than what is parked.
@@ -365,7 +283,7 @@ struct SentFrame {
 
   /// The objects of the change set's table with their concrete entities; nil for a known one that
   /// has no row, unless its delete is pending.
-  private mutating func objectKeys(
+  mutating func objectKeys(
     _ index: ChangeSetIndex, deleted pending: PendingSet = PendingSet()
   ) throws -> [ObjectKey?] {
     var deleted: [ObjectKey: ObjectKey] = [:]
@@ -388,12 +306,5 @@ struct SentFrame {
       keys.append(try root.flatMap { try transaction.concreteKey(root: $0) ?? deleted[$0] })
     }
     return keys
-  }
-}
-
-extension SyncSchema.Entity {
-  /// Whether a change set means a property by a name: it may have been made before the property got the name that it has.
-  fileprivate func isNamed(_ name: String, _ property: SyncSchema.Property) -> Bool {
-    self.property(namedNowOrBefore: name)?.slot == property.slot
   }
 }

@@ -7,6 +7,10 @@ import Foundation
 /// What is not pending here becomes the snapshot's. What the snapshot says of pending values is kept beside them, as with
 /// entries of the log, and settled when the pull has reached its head.
 extension PageApplier {
+  /// Of an object that an edit of here brings back.
+  static let untoldBeforeDelete =
+    " It is as it was known here: what others changed of it before that, the zone's purged log does not tell."
+
   /// The names of the saves that are pending here.
   ///
   /// - Throws: `UnfitSnapshot` when what is pending can be settled by the log alone, `SyncError` (`.oldCounts`) where a person has
@@ -84,8 +88,7 @@ extension PageApplier {
     guard let (key, isAlive) = try target(index, entity, in: &frame) else { return }
     keptKeys.side = frame.side(group, row: row)
     if isHeld(key) {
-      try checkHeld(key, isAlive: isAlive, readers, isWhole: group.kind != .update)
-      return try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
+      return try writeHeld(key, isAlive: isAlive, entity, readers, group, row: row, &frame)
     }
     if isAlive {
       try applyRow(key, readers, group, row: row, isWhole: true, &frame)
@@ -95,52 +98,61 @@ extension PageApplier {
     }
   }
 
-  private func checkHeld(
-    _ key: ObjectKey, isAlive: Bool, _ readers: [PropertyReader], isWhole: Bool
+  /// What is pending here meets what the zone came to. Where the log can be read, that tells more: who put in again what another
+  /// took out says so in it alone, and what an object was before it was deleted.
+  private func writeHeld(
+    _ key: ObjectKey, isAlive: Bool, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
+    _ group: ChangeSetIndex.Group, row: Int, _ frame: inout FrameContext
   ) throws {
-    guard !isWhole else {
+    // It was deleted, and came back.
+    let isAnew = group.kind != .update
+    guard !isAnew || !hasLog else {
       throw UnfitSnapshot(reason: "an object that is pending here was deleted and came back")
     }
     let noted = try zone.object(key).values
+    var untold: [String] = []
     for reader in readers {
-      guard case .elements = reader.property.kind else { continue }
-      if !isAlive || noted[reader.property.name] != nil
-        || pending[key]?.transaction(of: reader.property.slot) != nil
-      {
-        // Who put in again what another took out says so in the log alone.
+      guard case .elements = reader.property.kind,
+        !isAlive || noted[reader.property.name] != nil
+          || pending[key]?.transaction(of: reader.property.slot) != nil
+      else { continue }
+      guard !hasLog else {
         throw UnfitSnapshot(reason: "a set that is pending here was changed in the zone")
       }
+      untold.append(reader.property.name)
     }
+    if isAnew { try zone.set(.revived, of: key, frame.side(group, row: row)) }
+    try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
+    for name in untold {
+      guard var value = try zone.object(key).values[name] else { continue }
+      value.isUntold = true
+      try zone.set(value, of: key, name)
+    }
+    if isAnew, pending[key] == nil { try zone.removeMark(key) }
   }
 
-  /// Whether all that is pending of an object are edits, and a delete by another replica takes them.
-  private func isLostToDelete(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws -> Bool {
-    guard let own = pending[key], own.whole == .none, own.offers.isEmpty else { return false }
-    return entity.description.deletePolicy == .deleteWins
-  }
-
-  /// Deletes what was here.
+  /// Deletes what was here. What one save deleted settles together where something of it is pending here, or is referred to by
+  /// what is: a rule may bring back all of it.
   ///
   /// - Returns: false where a person is asked first.
   func delete(_ deletes: [SnapshotNews.Delete]) throws -> Bool {
     var living: [(entity: SyncSchema.Entity, delete: SnapshotNews.Delete)] = []
+    var met: Set<SnapshotNews.Save> = []
     for delete in deletes {
       guard let entity = schema.entity(numbered: delete.key.entity) else { continue }
-      if try transaction.concreteKey(root: delete.key) == delete.key {
-        let isReferredTo = try !pending.isEmpty && isReferredToHere(delete.key, entity)
-        if !hasLog, !isReferredTo, try isLostToDelete(entity, delete.key) {
-          // The delete wins whatever else came before it: it is settled as the log's entry would be.
-          try zone.set(.dead, of: delete.key, delete.side)
-          continue
-        }
-        guard !isHeld(delete.key), !isReferredTo else {
-          // Of what it was when it was deleted the log tells more.
-          throw UnfitSnapshot(reason: "an object that is pending here was deleted in the zone")
-        }
-        living.append((entity, delete))
-      } else if pending[delete.key] != nil {
-        try zone.set(.dead, of: delete.key, delete.side)
+      guard try transaction.concreteKey(root: delete.key) == delete.key else {
+        if pending[delete.key] != nil { try zone.set(.dead, of: delete.key, delete.side) }
+        continue
       }
+      living.append((entity, delete))
+      guard !pending.isEmpty || !zone.keys.isEmpty, !met.contains(delete.save),
+        try isHeld(delete.key) || isReferredToHere(delete.key, entity)
+      else { continue }
+      guard !hasLog else {
+        // Of what it was when it was deleted the log tells more.
+        throw UnfitSnapshot(reason: "an object that is pending here was deleted in the zone")
+      }
+      met.insert(delete.save)
     }
     let held = try brake.held()
     let count = living.count { held.has($0.delete.key.key, root: $0.entity.rootNumber) }
@@ -157,6 +169,10 @@ extension PageApplier {
       )
     }
     for (entity, delete) in living {
+      guard !met.contains(delete.save) else {
+        try zone.set(.dead, of: delete.key, delete.side, isUntold: true)
+        continue
+      }
       try times.note(
         HybridTime(rawValue: delete.transaction.hybridTime),
         by: EditOrigin(

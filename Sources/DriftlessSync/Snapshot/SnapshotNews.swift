@@ -43,6 +43,13 @@ struct SnapshotNews {
     var key: ObjectKey
     var transaction: ChangeSetIndex.Transaction
     var side: RemoteSide
+    var save: Save { Save(sequence: side.sequence, time: side.time) }
+  }
+
+  /// One save of one entry.
+  struct Save: Hashable {
+    var sequence: UInt64
+    var time: HybridTime
   }
 
   let known: KnownLog
