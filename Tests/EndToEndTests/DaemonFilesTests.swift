@@ -67,7 +67,7 @@ import Testing
     try logs("the store's file is gone: it is opened as soon as it is there again")
     let bytes = try Data(contentsOf: backup)
     try bytes.prefix(bytes.count / 2).write(to: replica.store)
-    try logs("it is damaged")
+    try logs("is cut off: it has")
     #expect(try Data(contentsOf: replica.store) == bytes.prefix(bytes.count / 2), "untouched")
     try bytes.write(to: replica.store)
     try eventually("it is taken: \(log)") {

@@ -54,6 +54,8 @@ struct MadeMeanwhile: Equatable {
 
   /// Nil for what is damaged.
   init?(text: String) {
+    // Where nothing is known, nothing is kept.
+    guard !text.isEmpty else { return nil }
     for line in text.split(separator: "\n") {
       let parts = line.split(separator: " ")
       guard parts.count >= 2, let known = Int64(parts[1]), known >= 0 else { return nil }

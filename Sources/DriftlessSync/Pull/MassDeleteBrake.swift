@@ -52,8 +52,8 @@ struct MassDeleteBrake {
 
   private func noteMade(_ note: (inout MadeMeanwhile, Int64, String) -> Void) throws {
     guard try transaction.setting(Self.heldSetting) != nil else { return }
-    let known = try MadeMeanwhile.load(transaction)
-    var made = known ?? MadeMeanwhile()
+    let known = try MadeMeanwhile.load(transaction) ?? MadeMeanwhile()
+    var made = known
     for entity in schema.entities where entity.number == entity.rootNumber {
       note(&made, try transaction.lastKey(root: entity.number), entity.name)
     }

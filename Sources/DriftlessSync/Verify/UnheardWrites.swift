@@ -60,7 +60,9 @@ extension SyncEngine {
   /// let count = try SyncEngine.takeIn(report, of: store)
   /// ```
   ///
-  /// - Parameter report: What `verify` found, nothing of it repaired.
+  /// - Parameters:
+  ///   - report: What `verify` found, nothing of it repaired.
+  ///   - store: The store that it was found in.
   /// - Returns: How many of its differences are edits by now.
   /// - Throws: `StoreError`.
   @discardableResult
