@@ -15,6 +15,7 @@ enum Excuse {
     static let null = Kinds(rawValue: 16)
     /// A value of the form that was there: with another byte, or another row's.
     static let alike = Kinds(rawValue: 32)
+    static let emptyTexts = Kinds(rawValue: 64)
 
     init(rawValue: Int) { self.rawValue = rawValue }
 
@@ -23,7 +24,8 @@ enum Excuse {
       case .zero, .one, .negative, .greatest, .least, .big, .otherNumber: self = .numbers
       case .fraction: self = .fractions
       case .text: self = mutation.isNumberInText ? [.numbers, .texts] : .texts
-      case .emptyText, .hugeText, .brokenText: self = .texts
+      case .emptyText: self = [.texts, .emptyTexts]
+      case .hugeText, .brokenText: self = .texts
       case .emptyBytes, .bytes, .hugeBytes, .cutBytes: self = .bytes
       case .null: self = .null
       case .changedByte, .otherValue, .swap: self = .alike
@@ -176,6 +178,12 @@ enum Excuse {
       [.texts, .fractions],
       [
         "ZDL_STORE.key"
+      ]),
+    Rule(
+      "the columns whose values may lie in files: none is a list as well",
+      [.emptyTexts],
+      [
+        "ZDL_STORE.value"
       ]),
     Rule(
       "of the whole object, where no property is named",

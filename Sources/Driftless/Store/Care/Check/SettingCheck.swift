@@ -34,7 +34,9 @@ struct SettingCheck: TableCheck {
       FileIdentity.setting: .text { $0 == "copy" || FileIdentity(text: $0) != nil },
       FileIdentity.copySetting: .number(1...1),
       ClockOffset.setting: .text { ClockOffset(text: $0) != nil },
-      ExternalColumns.setting: .text { _ in true },
+      ExternalColumns.setting: .text { text in
+        text.split(separator: "\n").allSatisfy { $0.contains(".") }
+      },
       StoreDefinition.versionSetting: .number(1...Int64.max),
       // What a migration left to be cleaned up.
       "deferredCleanup": .text { _ in true },
