@@ -8,40 +8,8 @@ import TestSupport
 import Testing
 
 /// A store leaves its zone, counts, and comes back: what it counted and what others counted add up.
-struct LeftCountTests {
-  enum Way: CaseIterable { case unenrolled, rekeyed }
-
-  private func leave(_ replica: TestReplica, _ way: Way = .unenrolled) async throws {
-    await replica.engine.close()
-    switch way {
-    case .unenrolled: try SyncEngine.unenroll(store: replica.store, leavingUnsent: true)
-    case .rekeyed: _ = try SyncEngine.rekey(store: replica.store)
-    }
-  }
-
-  private func comeBack(_ replica: TestReplica) async throws {
-    try await replica.enroll()
-    await replica.restart()
-  }
-
-  private func count(_ id: UUID, _ added: Int64, on replica: TestReplica) throws {
-    guard case .integer(let stock)? = try replica.value(id, "stock") else {
-      Issue.record("\(replica.name) has no stock")
-      return
-    }
-    try replica.set(id, ["stock": .integer(stock + added)])
-  }
-
-  private func expectStock(
-    _ stock: Int64, of id: UUID, _ world: World, _ location: SourceLocation = #_sourceLocation
-  ) async throws {
-    try await world.settle(location)
-    for replica in world.replicas {
-      #expect(
-        try replica.value(id, "stock") == .integer(stock), "\(replica.name)",
-        sourceLocation: location)
-    }
-  }
+struct LeftCountTests: LeavingStores {
+  typealias Way = LeavingWay
 
   @Test(
     "What others counted since it left, and what it counted there, are added once",

@@ -8,40 +8,8 @@ import TestSupport
 import Testing
 
 /// A store leaves its zone and comes back, and the log, or the program that counted meanwhile, is not the one that it was.
-struct LeftLogTests {
-  enum Way: CaseIterable { case unenrolled, rekeyed }
-
-  private func leave(_ replica: TestReplica, _ way: Way = .unenrolled) async throws {
-    await replica.engine.close()
-    switch way {
-    case .unenrolled: try SyncEngine.unenroll(store: replica.store, leavingUnsent: true)
-    case .rekeyed: _ = try SyncEngine.rekey(store: replica.store)
-    }
-  }
-
-  private func comeBack(_ replica: TestReplica) async throws {
-    try await replica.enroll()
-    await replica.restart()
-  }
-
-  private func count(_ id: UUID, _ added: Int64, on replica: TestReplica) throws {
-    guard case .integer(let stock)? = try replica.value(id, "stock") else {
-      Issue.record("\(replica.name) has no stock")
-      return
-    }
-    try replica.set(id, ["stock": .integer(stock + added)])
-  }
-
-  private func expectStock(
-    _ stock: Int64, of id: UUID, _ world: World, _ location: SourceLocation = #_sourceLocation
-  ) async throws {
-    try await world.settle(location)
-    for replica in world.replicas {
-      #expect(
-        try replica.value(id, "stock") == .integer(stock), "\(replica.name)",
-        sourceLocation: location)
-    }
-  }
+struct LeftLogTests: LeavingStores {
+  typealias Way = LeavingWay
 
   /// A server that was put back while the store was away: it lost what the store had counted there, and others go on.
   struct PutBack: CustomTestStringConvertible {
