@@ -11,6 +11,9 @@ package final class SQLiteStatement {
 
   private let user: ConnectionUser
 
+  /// What SQLite said of a value that it did not take. It would run the statement with NULL in its place.
+  private var refusal = SQLITE_OK
+
   init(handle: OpaquePointer, database: OpaquePointer, sql: String, user: ConnectionUser) {
     self.user = user
     self.handle = handle
@@ -69,10 +72,17 @@ package final class SQLiteStatement {
     text.withMemoryRebound(to: CChar.self) { characters in
       // SQLite takes a copy: the text's memory may end soon. An empty text may have no address, and a null address
       // would bind NULL.
-      _ = sqlite3_bind_text64(
-        handle, index, characters.baseAddress ?? Self.emptyText, sqlite3_uint64(text.count),
-        driftless_sqlite_transient(), UInt8(SQLITE_UTF8))
+      note(
+        sqlite3_bind_text64(
+          handle, index, characters.baseAddress ?? Self.emptyText, sqlite3_uint64(text.count),
+          driftless_sqlite_transient(), UInt8(SQLITE_UTF8)))
     }
+  }
+
+  /// A text or bytes may be too large for a row, or for the memory that there is.
+  @inline(__always)
+  private func note(_ code: Int32) {
+    if code != SQLITE_OK { refusal = code }
   }
 
   package func bind(_ value: Data, at index: Int32) {
@@ -86,10 +96,12 @@ package final class SQLiteStatement {
   package func bind(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
     assertParameter(index)
     if bytes.isEmpty {
-      sqlite3_bind_zeroblob(handle, index, 0)
+      note(sqlite3_bind_zeroblob(handle, index, 0))
     } else {
-      sqlite3_bind_blob64(
-        handle, index, bytes.baseAddress, sqlite3_uint64(bytes.count), driftless_sqlite_transient())
+      note(
+        sqlite3_bind_blob64(
+          handle, index, bytes.baseAddress, sqlite3_uint64(bytes.count),
+          driftless_sqlite_transient()))
     }
   }
 
@@ -99,9 +111,10 @@ package final class SQLiteStatement {
     guard let start = text.baseAddress else { return bind("", at: index) }
     assertParameter(index)
     start.withMemoryRebound(to: CChar.self, capacity: text.count) {
-      _ = sqlite3_bind_text64(
-        handle, index, $0, sqlite3_uint64(text.count), driftless_sqlite_static(),
-        UInt8(SQLITE_UTF8))
+      note(
+        sqlite3_bind_text64(
+          handle, index, $0, sqlite3_uint64(text.count), driftless_sqlite_static(),
+          UInt8(SQLITE_UTF8)))
     }
   }
 
@@ -137,8 +150,9 @@ package final class SQLiteStatement {
   private func bindBorrowed(_ bytes: UnsafeRawBufferPointer, at index: Int32) {
     guard !bytes.isEmpty else { return bind(bytes, at: index) }
     assertParameter(index)
-    sqlite3_bind_blob64(
-      handle, index, bytes.baseAddress, sqlite3_uint64(bytes.count), driftless_sqlite_static())
+    note(
+      sqlite3_bind_blob64(
+        handle, index, bytes.baseAddress, sqlite3_uint64(bytes.count), driftless_sqlite_static()))
   }
 
   package func bind(_ value: SQLiteValue, at index: Int32) {
@@ -166,6 +180,7 @@ package final class SQLiteStatement {
   package func step() throws -> Bool {
     user.enter()
     defer { user.leave() }
+    guard refusal == SQLITE_OK else { throw refused() }
     let code = sqlite3_step(handle)
     if code == SQLITE_ROW { return true }
     guard code == SQLITE_DONE else { throw failure() }
@@ -178,13 +193,27 @@ package final class SQLiteStatement {
   package func run() throws {
     user.enter()
     defer { user.leave() }
+    guard refusal == SQLITE_OK else { throw refused() }
     let code = sqlite3_step(handle)
     guard code == SQLITE_DONE || code == SQLITE_ROW else { throw failure() }
     sqlite3_reset(handle)
   }
 
-  package func reset() { sqlite3_reset(handle) }
-  package func clearBindings() { sqlite3_clear_bindings(handle) }
+  package func reset() {
+    refusal = SQLITE_OK
+    sqlite3_reset(handle)
+  }
+
+  package func clearBindings() {
+    refusal = SQLITE_OK
+    sqlite3_clear_bindings(handle)
+  }
+
+  private func refused() -> SQLiteError {
+    defer { refusal = SQLITE_OK }
+    return SQLiteError(
+      code: refusal, message: String(cString: sqlite3_errstr(refusal)), sql: sql)
+  }
 
   private func failure() -> SQLiteError {
     let error = SQLiteError(

@@ -210,7 +210,7 @@ extension SyncEngine {
           on: connection)
       }
     }
-    try applier.journal.write(transaction: transaction.number)
+    try applier.journal.write()
     try applier.brake.noteCame()
   }
 

@@ -20,7 +20,7 @@ import Testing
   }
 
   private func importer(
-    _ shop: Shop, skipping lines: Int = 0, batchLines: Int? = nil,
+    _ shop: Shop, skipping lines: Int? = nil, batchLines: Int? = nil,
     isInterrupted: @escaping @Sendable () -> Bool = { false }
   ) -> Importer {
     Importer(
@@ -166,5 +166,63 @@ import Testing
       })
     #expect(!failure.suggestion.contains(".;"), "\(failure.suggestion)")
     #expect(!failure.suggestion.contains("nothing was changed"), "\(failure.suggestion)")
+  }
+
+  /// Ten transactions that each add to an item, and one line that is of another file.
+  private static let counts =
+    [#"{"op":"upsert","entity":"Item","id":"1","set":{"name":"a"}}"#, #"{"op":"save"}"#]
+    + (0..<10).flatMap { _ in
+      [
+        #"{"op":"update","entity":"Item","id":"1","add":{"size":1}}"#, #"{"op":"save"}"#,
+      ]
+    }
+
+  private func size(_ shop: Shop) throws -> PropertyValue {
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: shop.store))
+    let item = try #require(try context.fetch(FetchRequest(entityName: "Item")).first)
+    return try #require(item.value(forKey: "size"))
+  }
+
+  @Test(
+    "Of a file that adds, what was cut off is not added twice: the file itself says where to go on",
+    arguments: [nil, 2] as [Int?])
+  func cutOffCounts(batchLines: Int?) throws {
+    let shop = try Shop()
+    let asked = Mutex(0)
+    // What it saved by then is all that an import which is killed there leaves.
+    #expect(throws: ImportInterrupted.self) {
+      _ = try importer(shop, batchLines: batchLines) {
+        asked.withLock {
+          $0 += 1
+          return $0 > 5
+        }
+      }.run(data(Self.counts))
+    }
+    guard case .integer(let before) = try size(shop) else { throw CancellationError() }
+    #expect(before > 0 && before < 10)
+    let refused = try #require(
+      #expect(throws: Failure.self) {
+        _ = try importer(shop, batchLines: batchLines).run(data(Self.counts))
+      })
+    #expect(refused.code == "cut-off")
+    #expect(try size(shop) == .integer(before))
+    let line = 2 + 2 * Int(before)
+    #expect(refused.suggestion.contains("--skip \(line);"))
+
+    // Another file is none of its business.
+    var others = Self.counts
+    others[0] = #"{"op":"upsert","entity":"Item","id":"1","set":{"name":"b"}}"#
+    others = Array(others.prefix(2))
+    _ = try importer(shop, batchLines: batchLines).run(data(others))
+    #expect(throws: Failure.self) {
+      _ = try importer(shop, batchLines: batchLines).run(data(Self.counts))
+    }
+
+    // Asked for by its number it adds the rest, comes to its end, and the place goes.
+    _ = try importer(shop, skipping: line, batchLines: batchLines).run(data(Self.counts))
+    #expect(try size(shop) == .integer(10))
+    _ = try importer(shop, batchLines: batchLines).run(data(Self.counts))
+    #expect(try size(shop) == .integer(20))
+    #expect(try shop.store.read { try $0.setting("import.place") } == nil)
   }
 }

@@ -20,6 +20,38 @@ struct ConnectionTests {
     #expect(rows.map { $0[0] } == values)
   }
 
+  @Test("A value that is too large is an error, and no null; the statement goes on with the next")
+  func tooLarge() throws {
+    let connection = try SQLiteConnection(path: "", mode: .inMemory)
+    try connection.execute("CREATE TABLE t (v)")
+    sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, 1000)
+    let long = String(repeating: "a", count: 1001)
+    let statement = try connection.prepare("INSERT INTO t VALUES (?)")
+    let tries: [() throws -> Void] = [
+      {
+        statement.bind(long, at: 1)
+        try statement.run()
+      },
+      {
+        statement.bind(Data(long.utf8), at: 1)
+        _ = try statement.step()
+      },
+      { try statement.withBorrowed(long, at: 1) { try statement.run() } },
+      { try statement.withBorrowed(Data(long.utf8), at: 1) { try statement.run() } },
+    ]
+    for refused in tries {
+      #expect {
+        try refused()
+      } throws: {
+        ($0 as? SQLiteError)?.words == "a value is larger than a database can hold"
+      }
+      statement.bind("short", at: 1)
+      try statement.run()
+    }
+    #expect(try connection.scalar("SELECT count(*) FROM t WHERE v = 'short'") == .integer(4))
+    #expect(try connection.scalar("SELECT count(*) FROM t") == .integer(4))
+  }
+
   @Test("An empty text is a text, not null")
   func emptyText() throws {
     let connection = try SQLiteConnection(path: "", mode: .inMemory)

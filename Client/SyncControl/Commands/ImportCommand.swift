@@ -23,7 +23,8 @@ struct ImportCommand: ControlCommand {
       the line names their properties, "unfit":["shelf"], as an export does of a store that has such. A bad line gives FILE:LINE and exit code 65, and nothing of its transaction \
       is saved. What was saved before it, or before an interrupt (Ctrl-C), is said as a number of \
       lines: import the file again with --skip and that number. Of an import that was killed the same \
-      file says it: imported again, its first line is there already, and the error has the number. \
+      file says it: imported again, its first line is there already, or it would add a second time, and \
+      the error has the number. Of a pipe the store keeps no such place. --skip 0 imports all of it in any case. \
       A pipe is read as it comes: each save in it saves.
 
       Example: syncctl import --store shop.sqlite --author till-3 goods.jsonl
@@ -34,13 +35,13 @@ struct ImportCommand: ControlCommand {
   @Option(name: .long, help: "The author of transactions whose save names none.")
   var author: String?
   @Option(name: .long, help: "Pass over so many lines, which an import before this one saved.")
-  var skip = 0
+  var skip: Int?
   @Argument(help: "The file, or - for standard input.", completion: .file())
   var file: String
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    guard skip >= 0 else { throw ValidationError("--skip is at least 0.") }
+    guard skip ?? 0 >= 0 else { throw ValidationError("--skip is at least 0.") }
     if let author, let reason = AuthorName.obstacle(author) {
       throw ValidationError("--author \(reason).")
     }

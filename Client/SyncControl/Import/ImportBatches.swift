@@ -23,9 +23,11 @@ struct ImportBatches {
   /// - Parameters:
   ///   - lines: A batch of them; they are used up.
   ///   - check: Asked before each batch; what it throws ends the import.
+  ///   - end: Called in the transaction when all is done, with whether a line added to a number.
   func importTransaction(
     _ lines: inout [ImportLine], _ reader: inout LineReader, author: String?,
-    beforeEach check: (LineReader) throws -> Void = { _ in }
+    beforeEach check: (LineReader) throws -> Void = { _ in },
+    atEnd end: (LineReader, Bool, WriteTransaction) throws -> Void = { _, _, _ in }
   ) throws -> ImportReport {
     let linesMax = lines.count
     var batches = Progress()
@@ -45,6 +47,7 @@ struct ImportBatches {
             // A later transaction may insert it, or none.
             guard batches.awaited.isEmpty else { throw NotInBatches() }
             if case .save(let name?) = line?.operation { transaction.info.author = name }
+            try end(reader, batches.adds, transaction)
             return batches.counts
           default:
             if let line { lines.append(line) }
@@ -63,12 +66,15 @@ struct ImportBatches {
     var awaited: [UUID: [AwaitedReference]] = [:]
     /// Whether a line changed an object that another one made.
     var hasUpdates = false
+    /// Whether a line added to a number.
+    var adds = false
   }
 
   private func importBatch(_ lines: [ImportLine], _ batches: inout Progress) throws {
     // What a line deletes, a later one may make again: then it is an object that changed.
     guard !lines.contains(where: { $0.operation.isDelete }) else { throw NotInBatches() }
     if !batches.hasUpdates { batches.hasUpdates = lines.contains { $0.operation.mayUpdate } }
+    if !batches.adds { batches.adds = lines.contains { !$0.add.isEmpty } }
     let context = ManagedObjectContext(coordinator)
     let transaction = ImportTransaction(context, shapes: shapes)
     let settled = takeAwaited(insertedBy: lines, &batches)

@@ -48,6 +48,24 @@ final class ImportBytes {
     return start == 0 && piece.starts(with: bytes)
   }
 
+  /// Bytes of a plain file; fewer where it ends before, and nil of a pipe, whose beginning is not kept.
+  func bytes(at place: Int, count: Int) throws(ReadFailure) -> [UInt8]? {
+    guard pipe == nil else { return nil }
+    guard let file else { return Array(piece.dropFirst(place).prefix(count)) }
+    var failure: ReadFailure?
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { bytes, size in
+      while size < count, let base = bytes.baseAddress {
+        let got = pread(file.fileDescriptor, base + size, count - size, off_t(place + size))
+        if got < 0, errno == EINTR { continue }
+        if got < 0 { failure = ReadFailure(errno) }
+        guard got > 0 else { return }
+        size += got
+      }
+    }
+    if let failure { throw failure }
+    return bytes
+  }
+
   /// Hands over the bytes from a place up to the next line feed, or to the end; nil at the end.
   ///
   /// - Parameter bytesMax: A line that is longer is handed over as far as it was read.

@@ -18,23 +18,27 @@ package struct Importer {
   private let source: String
   private let batchLines: Int
   private let skippedLines: Int
+  /// Whether the caller said where to begin.
+  private let isPlaceGiven: Bool
   private let isInterrupted: @Sendable () -> Bool
   private let progress: (@Sendable (_ line: Int, _ bytes: Int) -> Void)?
 
   /// - Parameters:
   ///   - author: The author of transactions whose `save` names none.
   ///   - source: The file's name, for messages.
-  ///   - skippedLines: Lines at the beginning that an earlier import has saved.
+  ///   - skippedLines: Lines at the beginning that an earlier import has saved. Nil refuses a file of which an import was cut
+  ///     off that would add twice.
   ///   - isInterrupted: Asked between the transactions, and between the batches of a large one.
   ///   - progress: Told, after each batch, how many lines and bytes were taken in.
   ///   - batchLines: How many lines of a larger transaction are in memory at once.
   package init(
     store: PersistentStore, author: String?, source: String, batchLines: Int? = nil,
-    skippedLines: Int = 0, isInterrupted: @escaping @Sendable () -> Bool = { false },
+    skippedLines: Int? = nil, isInterrupted: @escaping @Sendable () -> Bool = { false },
     progress: (@Sendable (_ line: Int, _ bytes: Int) -> Void)? = nil
   ) {
     self.progress = progress
-    self.skippedLines = skippedLines
+    self.skippedLines = skippedLines ?? 0
+    isPlaceGiven = skippedLines != nil
     self.isInterrupted = isInterrupted
     self.batchLines = batchLines ?? ImportBatches.linesMax
     self.store = store
@@ -52,10 +56,15 @@ package struct Importer {
     var progress = ImportProgress(line: skippedLines)
     var beginning: LineReader?
     do {
+      if !isPlaceGiven { try refuseWhatWasCutOff(bytes) }
       var lines = try LineReader(bytes)
       try lines.skip(skippedLines)
       beginning = lines
-      return try read(lines, &progress)
+      let report = try read(lines, of: bytes, &progress)
+      if let place = try ImportPlace(in: store), try place.isIn(bytes) {
+        try ImportPlace.drop(in: store)
+      }
+      return report
     } catch let error as ImportError {
       if error.isInterrupted { throw ImportInterrupted(progress: progress) }
       if error.isThereAlready, progress.line == skippedLines, let beginning,
@@ -118,10 +127,36 @@ package struct Importer {
     }
   }
 
+  /// A file that adds to numbers, of which an import before this one came some way and no further.
+  private func refuseWhatWasCutOff(_ bytes: ImportBytes) throws {
+    guard let place = try ImportPlace(in: store), try place.isIn(bytes) else { return }
+    throw Failure(
+      .badData, code: "cut-off",
+      "An import of \(source) was cut off: its lines 1 to \(place.line) are saved, and would be added a second time.",
+      suggestion:
+        "go on with --skip \(place.line); where this is another file, or all of it is meant, --skip 0"
+    )
+  }
+
+  /// Keeps with a transaction how far the file is saved, once that has added to a number.
+  private func keepPlace(
+    _ reader: LineReader, of bytes: ImportBytes, in transaction: WriteTransaction
+  ) throws {
+    let place: ImportPlace?
+    do throws(ImportBytes.ReadFailure) {
+      place = try ImportPlace(reader, of: bytes)
+    } catch {
+      throw ImportError(line: reader.number, "the file cannot be read: \(error.reason)")
+    }
+    try place?.keep(in: transaction)
+  }
+
   /// Somebody does not want it to go on.
   private struct Stop: Error {}
 
-  private func read(_ lines: LineReader, _ progress: inout ImportProgress) throws -> ImportReport {
+  private func read(
+    _ lines: LineReader, of bytes: ImportBytes, _ progress: inout ImportProgress
+  ) throws -> ImportReport {
     let shapes = ImportShapes(store.schema.model)
     let coordinator = PersistentStoreCoordinator(store: store)
     let batches = ImportBatches(store: store, coordinator: coordinator, shapes: shapes)
@@ -130,6 +165,8 @@ package struct Importer {
     // Where the transaction begins that the lines are of.
     var start = reader
     var isInOnePiece = false
+    // Only what is saved twice by the same file again wants a place. A part that is passed over may have added.
+    var adds = skippedLines > 0
     var lines: [ImportLine] = []
     var awaited: [AwaitedReference] = []
     while true {
@@ -148,7 +185,16 @@ package struct Importer {
           try transaction.perform(lines, settling: awaited)
           awaited = transaction.awaited
           try checkLaterLines(awaited, reader)
-          try save(context, transaction, lastLine: lines[lines.count - 1].number)
+          adds = adds || lines.contains { !$0.add.isEmpty }
+          let lastLine = lines[lines.count - 1].number
+          if adds {
+            try store.writeWhole(TransactionInfo(author: author, contextName: "import")) {
+              try save(context, transaction, lastLine: lastLine)
+              try keepPlace(reader, of: bytes, in: $0)
+            }
+          } else {
+            try save(context, transaction, lastLine: lastLine)
+          }
           report.add(transaction.counts)
           report.transactions += 1
           progress = ImportProgress(line: reader.number, waitingLine: awaited.map(\.line).min())
@@ -164,10 +210,16 @@ package struct Importer {
         guard lines.count == batchLines, !isInOnePiece, awaited.isEmpty else { continue }
         do {
           report.add(
-            try batches.importTransaction(&lines, &reader, author: author) {
-              if isInterrupted() { throw Stop() }
-              self.progress?($0.number, $0.position)
-            })
+            try batches.importTransaction(
+              &lines, &reader, author: author,
+              beforeEach: {
+                if isInterrupted() { throw Stop() }
+                self.progress?($0.number, $0.position)
+              },
+              atEnd: { reader, hasAdded, transaction in
+                adds = adds || hasAdded
+                if adds { try keepPlace(reader, of: bytes, in: transaction) }
+              }))
           progress = ImportProgress(line: reader.number)
           self.progress?(reader.number, reader.position)
           start = reader

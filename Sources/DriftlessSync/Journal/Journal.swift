@@ -49,7 +49,8 @@ enum Journal {
   struct Values {
     var local: PropertyValue?
     var remote: PropertyValue?
-    /// The whole row, when the conflict left the object deleted, or the zone deleted it while the conflict waited.
+    /// The whole row, when the conflict left the object deleted, or the zone deleted it while the conflict waited. Entries that
+    /// one import makes of one object follow each other, and the first keeps it for all.
     var row: [PropertyValue]?
   }
 
@@ -89,7 +90,14 @@ enum Journal {
     else { return nil }
     var values = Values()
     try connection.forEachRow(
-      "SELECT local_value, remote_value, row FROM ZDL_JOURNAL WHERE number = ?", [.integer(number)]
+      """
+      SELECT local_value, remote_value, coalesce(row,
+        (SELECT former.row FROM ZDL_JOURNAL former
+         WHERE former.object = entry.object AND former.number < entry.number
+         AND former.transaction_number = entry.transaction_number AND former.row IS NOT NULL
+         ORDER BY former.number DESC LIMIT 1))
+      FROM ZDL_JOURNAL entry WHERE number = ?
+      """, [.integer(number)]
     ) { row in
       func value(_ column: Int32) throws -> PropertyValue? {
         row.isNull(column) ? nil : try RowArchive.decodeValues(row.data(column)).first

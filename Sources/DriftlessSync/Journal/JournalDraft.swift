@@ -2,10 +2,19 @@ import Driftless
 import DriftlessSQLite
 import Foundation
 
-/// Collects the conflicts that an import settles, and writes them in its transaction.
+/// Collects the conflicts that an import settles, and writes them in its transaction: at its end, and before that where their
+/// values take much memory.
 struct JournalDraft {
   private let transaction: WriteTransaction
   private var entries: [(entry: JournalEntry, values: Journal.Values)] = []
+  /// What the values of these entries take.
+  private var bytes = 0
+  private static let bytesMax = 4 << 20
+
+  /// The row that came last, whose object most entries that follow are about: it is kept once.
+  private var lastRow: (object: UUID, values: [PropertyValue])?
+  /// What a row of the journal holds at most, below SQLite's bound of a gigabyte.
+  private static let rowBytesMax = 900 << 20
 
   init(_ transaction: WriteTransaction) {
     self.transaction = transaction
@@ -46,7 +55,7 @@ struct JournalDraft {
       origin: conflict.remoteReplica, localTime: conflict.localTime,
       remoteTime: conflict.remoteTime, transaction: 0, sequence: sequence,
       explanation: verdict.explanation(of: property.name, policy: conflict.policy))
-    entries.append((entry, Journal.Values(local: conflict.local, remote: conflict.remote)))
+    try append(entry, Journal.Values(local: conflict.local, remote: conflict.remote))
   }
 
   /// An object's place in a list, where that took somebody's order: each side is told by whom the object comes after.
@@ -71,7 +80,7 @@ struct JournalDraft {
       outcome: outcome, origin: sides.remoteReplica, localTime: sides.localTime,
       remoteTime: sides.remoteTime, transaction: 0, sequence: conflict.sequence,
       explanation: verdict.explanation(of: conflict.property.words, policy: sides.policy))
-    entries.append((entry, Journal.Values(local: sides.local, remote: sides.remote)))
+    try append(entry, Journal.Values(local: sides.local, remote: sides.remote))
   }
 
   /// A value that lost a unique key to another object: the remote one stands.
@@ -86,7 +95,7 @@ struct JournalDraft {
       kept: try text(conflict.remote), outcome: .remote, origin: conflict.remoteReplica,
       localTime: conflict.localTime, remoteTime: conflict.remoteTime, transaction: 0,
       sequence: sequence, explanation: explanation)
-    entries.append((entry, Journal.Values(local: conflict.local, remote: conflict.remote)))
+    try append(entry, Journal.Values(local: conflict.local, remote: conflict.remote))
   }
 
   /// A property value that a delete took, or that came for an object deleted here.
@@ -110,8 +119,8 @@ struct JournalDraft {
       local: localText, remote: remoteText, kept: outcome == .local ? localText : remoteText,
       outcome: outcome, origin: side.origin, localTime: localTime, remoteTime: side.time,
       transaction: 0, sequence: side.sequence, explanation: explanation)
-    entries.append(
-      (entry, try Journal.Values(local: local, remote: remote, row: whole(row, entity, key))))
+    try append(
+      entry, Journal.Values(local: local, remote: remote, row: whole(row, entity, key)))
   }
 
   /// Two sets, of which neither is known to be what the other was made on.
@@ -127,7 +136,7 @@ struct JournalDraft {
       kept: try text(kept, in: property), outcome: outcome, origin: side.origin,
       localTime: localTime, remoteTime: side.time, transaction: 0, sequence: side.sequence,
       explanation: explanation)
-    entries.append((entry, Journal.Values()))
+    try append(entry, Journal.Values())
   }
 
   /// A conflict about an object as a whole.
@@ -146,7 +155,7 @@ struct JournalDraft {
       remote: try remote.map(text), kept: nil, outcome: outcome, origin: side.origin,
       localTime: localTime,
       remoteTime: side.time, transaction: 0, sequence: side.sequence, explanation: explanation)
-    entries.append((entry, try Journal.Values(row: whole(row, entity, key))))
+    try append(entry, Journal.Values(row: whole(row, entity, key)))
   }
 
   /// An edit that went with the state of the store.
@@ -170,12 +179,10 @@ struct JournalDraft {
       kept: nil,
       outcome: outcome, origin: side.origin, localTime: time, remoteTime: side.time, transaction: 0,
       sequence: side.sequence, explanation: explanation)
-    entries.append(
-      (
-        entry,
-        try Journal.Values(
-          local: elements == nil ? value : nil, remote: nil, row: whole(row, entity, key))
-      ))
+    try append(
+      entry,
+      Journal.Values(
+        local: elements == nil ? value : nil, remote: nil, row: whole(row, entity, key)))
   }
 
   /// A reference that would close a ring in a tree.
@@ -192,7 +199,7 @@ struct JournalDraft {
       sequence: side.sequence,
       explanation: "\(property.name) would close a ring with what another replica changed: the "
         + "later edit gives way.")
-    entries.append((entry, Journal.Values(local: local, remote: kept)))
+    try append(entry, Journal.Values(local: local, remote: kept))
   }
 
   /// An object as it was: its values, and behind them the places that it had in ordered relationships, which are no values of
@@ -202,6 +209,7 @@ struct JournalDraft {
   ) throws -> [PropertyValue]? {
     guard var row else { return nil }
     try markMissing(in: &row, entity, key)
+    Self.bound(&row)
     return try row
       + entity.places.map { place -> PropertyValue in
         let own = try transaction.place(of: key, in: place.relationship)
@@ -232,8 +240,33 @@ struct JournalDraft {
   }
 
   /// Adds an entry that was made elsewhere.
-  mutating func add(_ entry: JournalEntry, _ values: Journal.Values) {
+  mutating func add(_ entry: JournalEntry, _ values: Journal.Values) throws {
+    try append(entry, values)
+  }
+
+  private mutating func append(_ entry: JournalEntry, _ values: Journal.Values) throws {
+    var values = values
+    if values.local.map({ $0.byteCount > Self.rowBytesMax }) == true { values.local = nil }
+    if values.remote.map({ $0.byteCount > Self.rowBytesMax }) == true { values.remote = nil }
+    if let row = values.row {
+      if let lastRow, lastRow.object == entry.object, lastRow.values == row {
+        values.row = nil
+      } else {
+        lastRow = (entry.object, row)
+      }
+    }
+    bytes += values.byteCount
     entries.append((entry, values))
+    if bytes > Self.bytesMax { try write() }
+  }
+
+  /// Leaves out the largest values of a row that one row of the journal cannot hold.
+  private static func bound(_ row: inout [PropertyValue]) {
+    while row.reduce(0, { $0 + $1.byteCount }) > rowBytesMax,
+      let largest = row.indices.max(by: { row[$0].byteCount < row[$1].byteCount })
+    {
+      row[largest] = MissingValue.lost
+    }
   }
 
   func identity(of key: ObjectKey) throws -> UUID { try transaction.identity(of: key) }
@@ -249,10 +282,11 @@ struct JournalDraft {
   }
 
   /// Writes what was collected under the number of the import's transaction.
-  mutating func write(transaction number: Int64) throws {
-    for index in entries.indices { entries[index].entry.transaction = number }
+  mutating func write() throws {
+    for index in entries.indices { entries[index].entry.transaction = transaction.number }
     try Journal.append(entries.map { ($0.entry, $0.values) }, on: transaction.connection)
     entries.removeAll()
+    bytes = 0
   }
 
   private func text(_ value: PropertyValue) throws -> String {
@@ -272,5 +306,23 @@ struct JournalDraft {
     }
     let isOrdered = property.relationship?.isOrdered ?? false
     return "[" + (isOrdered ? identities : identities.sorted()).joined(separator: ",") + "]"
+  }
+}
+
+extension Journal.Values {
+  /// What they take in memory, but for what every entry takes.
+  fileprivate var byteCount: Int {
+    (local?.byteCount ?? 0) + (remote?.byteCount ?? 0) + (row ?? []).reduce(0) { $0 + $1.byteCount }
+  }
+}
+
+extension PropertyValue {
+  /// The bytes of a text or of data; nothing for what is as large as any number.
+  fileprivate var byteCount: Int {
+    switch self {
+    case .string(let text): text.utf8.count
+    case .data(let data): data.count
+    default: 0
+    }
   }
 }

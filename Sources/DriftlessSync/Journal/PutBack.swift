@@ -304,7 +304,7 @@ struct PutBack {
     where row.indices.contains(property.slot) && MissingValue.isOne(row[property.slot]) {
       values[property.slot] = property.standIn?.value ?? .null
       guard var kept = try MissingValue.kept(in: row[property.slot]) else {
-        missing.append("\(property.name) (its file was gone)")
+        missing.append("\(property.name) (its file was gone, or it was too large for the journal)")
         continue
       }
       if let cell = SealedValue.cell(in: kept) {

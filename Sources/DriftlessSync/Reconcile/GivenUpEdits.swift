@@ -29,16 +29,15 @@ struct GivenUpEdits {
     schema: SyncSchema
   ) throws {
     let edits = GivenUpEdits(transaction: transaction, explanation: reason + ".")
-    let number = transaction.number
     var journal = JournalDraft(transaction)
     var count = 0
     for (key, object) in pending.objects {
       guard let entity = schema.entity(numbered: key.entity) else { continue }
       try edits.add(key, object, entity, to: &journal)
       count += 1
-      if count.isMultiple(of: batchMax) { try journal.write(transaction: number) }
+      if count.isMultiple(of: batchMax) { try journal.write() }
     }
-    try journal.write(transaction: number)
+    try journal.write()
   }
 
   /// Deletes that a zone never acknowledged, in a store that goes to another one: that is not told of them, and where the store
@@ -83,7 +82,7 @@ struct GivenUpEdits {
         explanation: "The store took the zone's state, and had this value of before set aside: "
           + "\(file).")
     }
-    try journal.write(transaction: transaction.number)
+    try journal.write()
   }
 
   private func add(

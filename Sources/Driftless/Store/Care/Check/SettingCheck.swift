@@ -42,6 +42,8 @@ struct SettingCheck: TableCheck {
       "deferredCleanup": .text { _ in true },
       LostCommits.setting: .text { LostCommits(text: $0) != nil },
       LogLink.setting: .text { LogLink(text: $0) != nil },
+      // How far an import came that was cut off: a line, a place and a digest.
+      "import.place": .text { $0.split(separator: " ").count == 3 },
     ]
   }
 
