@@ -126,7 +126,9 @@ package actor Daemon {
     var delays = SyncSchedule.Delays()
     delays.retryMax = configuration.retrySecondsMax
     let mark = DaemonMark(pid: getpid(), socket: socket)
-    let worker = StoreWorker(entry: entry, mark: mark, delays: delays, log: log)
+    let worker = StoreWorker(
+      entry: entry, mark: mark, delays: delays, log: log,
+      onOtherTarget: { [weak self] in await self?.reload() })
     workers[entry.path] = worker
     await worker.start()
   }

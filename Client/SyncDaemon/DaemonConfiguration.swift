@@ -35,6 +35,14 @@ package struct DaemonConfiguration: Hashable, Sendable {
     package var keyFile: URL?
     /// A command of the shell that prints them.
     package var keyCommand: String?
+    /// The path as it was given, when symbolic links are in it.
+    package var link: URL?
+
+    /// Where the links of its path lead by now, when that is another file than the store's.
+    var otherTarget: URL? {
+      guard let target = link?.resolvingSymlinksInPath(), target != path else { return nil }
+      return target
+    }
   }
 
   /// The path of the unix socket; nil for the usual place.
@@ -87,7 +95,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
     var paths: Set<URL> = []
     for entry in entries {
       let fields = reader.object(entry, "a store", DaemonSettings.store)
-      guard let url = fields.path("path", in: folder)?.resolvingSymlinksInPath() else {
+      let given = fields.path("path", in: folder)
+      guard let given, case let url = given.resolvingSymlinksInPath() else {
         if fields.node("path") == nil {
           reader.complain(entry.line, "path", "is missing in a store")
         }
@@ -101,7 +110,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
         path: url, tokenFile: fields.path("tokenFile", in: folder),
         authorityFile: fields.path("authorityFile", in: folder),
         clientCertificateFile: fields.path("clientCertificateFile", in: folder),
-        keyFile: fields.path("keyFile", in: folder), keyCommand: fields.text("keyCommand"))
+        keyFile: fields.path("keyFile", in: folder), keyCommand: fields.text("keyCommand"),
+        link: given == url ? nil : given)
       if store.keyFile != nil, store.keyCommand != nil {
         reader.complain(
           fields.line(of: "keyCommand"), "keyCommand",

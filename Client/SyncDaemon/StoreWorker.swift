@@ -58,10 +58,17 @@ actor StoreWorker {
     var way: StoreAccess.Way
   }
 
+  /// Called when the links of the store's path lead to another file.
+  private let onOtherTarget: @Sendable () async -> Void
+  /// Where they led when that was told last.
+  private var toldTarget: URL?
+
   init(
-    entry: DaemonConfiguration.Store, mark: DaemonMark, delays: SyncSchedule.Delays, log: Logger
+    entry: DaemonConfiguration.Store, mark: DaemonMark, delays: SyncSchedule.Delays, log: Logger,
+    onOtherTarget: @escaping @Sendable () async -> Void = {}
   ) {
     self.entry = entry
+    self.onOtherTarget = onOtherTarget
     self.mark = mark
     self.delays = delays
     looks = StoreLooks(of: entry)
@@ -190,11 +197,22 @@ actor StoreWorker {
   /// Looks now and then whether another file was put in the store's place.
   private func watchFile() async {
     while !Task.isCancelled, !isStopped {
+      noteOtherTarget()
       await reopenIfReplaced()
       await keepSigns()
       if !isStopped { await endPauseEarly() }
       do { try await Task.sleep(for: .seconds(1)) } catch { return }
     }
+  }
+
+  /// A link that was turned: the daemon keeps what it leads to by now, as after a reload.
+  private func noteOtherTarget() {
+    guard let target = entry.otherTarget, target != toldTarget else { return }
+    toldTarget = target
+    log.warning(
+      "\(entry.link?.path ?? "") leads to another file now, \(target.path): that is kept instead.")
+    // It ends this one.
+    Task { [onOtherTarget] in await onOtherTarget() }
   }
 
   /// The engine's loop hears of saves by itself, and of nothing else while it waits.

@@ -78,9 +78,13 @@ extension SyncEngine {
 
   /// Tells the way which zone is meant, whatever it is called by now.
   private func expectZone() throws {
-    guard let way = transport.way as? any ZoneTransport,
-      let state = try store.read({ try ReplicaState.load(from: $0.connection) })
-    else { return }
+    guard let way = transport.way as? any ZoneTransport else { return }
+    try Self.expectZone(of: store, by: way)
+  }
+
+  /// Tells a way which zone a store is of, whatever it is called by now.
+  package static func expectZone(of store: PersistentStore, by way: any ZoneTransport) throws {
+    guard let state = try store.read({ try ReplicaState.load(from: $0.connection) }) else { return }
     way.expect(zoneID: state.zoneID)
   }
 

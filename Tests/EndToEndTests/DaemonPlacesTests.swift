@@ -76,6 +76,32 @@ import Testing
     }
   }
 
+  @Test("A link that is turned leads to another store, which is kept from then on")
+  func turnedLink() throws {
+    let manager = FileManager.default
+    let link = world.directory.file("current.sqlite")
+    try manager.createSymbolicLink(at: link, withDestinationURL: first.store)
+    let daemon = try DaemonProcess(stores: [link], in: world.directory.url)
+    try eventually("the first is kept") {
+      try first.attempt("status").output.contains("listening")
+    }
+    try manager.removeItem(at: link)
+    try manager.createSymbolicLink(at: link, withDestinationURL: second.store)
+    let folder = world.directory.url
+    try eventually("the second is kept, and the first no more: \(log(folder))") {
+      try second.attempt("status").output.contains("listening")
+        && !first.attempt("status").output.contains("listening")
+    }
+    #expect(log(folder).contains("leads to another file now, \(second.store.path)"))
+    try second.importLines([FaultWorld.insertion("at the new place")])
+    try first.sync()
+    try eventually("what is saved there is sent: \(log(folder))") {
+      try first.sync()
+      return try first.export().contains("at the new place")
+    }
+    #expect(daemon.stop() == 0)
+  }
+
   @Test(
     "What says whose a store is may be removed: status finds its daemon, and a second one keeps off"
   )

@@ -161,6 +161,20 @@ import Testing
     try [first, second].settle()
   }
 
+  @Test("doctor finds a zone that was renamed, as a sync does, also where another one has its name")
+  func renamedZone() throws {
+    try first.sync()
+    for arguments in [["rename", world.zone, "other"], ["create", world.zone]] {
+      let outcome = try Programs.run(
+        "driftless-server", ["zone"] + arguments + ["--data", world.server.data.path])
+      try #require(outcome.status == 0, "\(outcome)")
+      let doctor = try first.attempt("doctor")
+      #expect(doctor.status == 0, "\(doctor)")
+      #expect(doctor.output.contains("zone other reached"), "\(doctor.output)")
+      try first.sync()
+    }
+  }
+
   @Test("status tells that a sync could not begin for want of a token, until one is there")
   func missingToken() throws {
     try [first, second].settle()

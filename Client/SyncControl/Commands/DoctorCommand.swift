@@ -136,6 +136,7 @@ struct DoctorCommand: ControlCommand {
     }
     do {
       let transport = try StoreAccess.Way(of: store, at: target.url).transport()
+      try SyncEngine.expectZone(of: store, by: transport)
       let info = try await WaitNotice(output: output).during({ transport.awaited }) {
         try await transport.zoneInfo()
       }

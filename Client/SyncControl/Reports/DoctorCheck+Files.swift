@@ -89,12 +89,18 @@ extension DoctorCheck {
   }
 
   static func room(for store: URL) -> DoctorCheck {
-    guard let free = DiskRoom.beside(store)?.free else {
+    guard let room = DiskRoom.beside(store) else {
       return DoctorCheck("room", .note, "the free space cannot be told")
     }
-    let size = bytes(store.path)
+    let (free, size) = (room.free, bytes(store.path))
+    // Sync leaves the reserve to saves.
+    if free <= room.reserve {
+      return DoctorCheck(
+        "room", .bad,
+        "\(free >> 10) KiB are free: free some, or sync takes nothing in and saves will fail")
+    }
     if free < 64 << 20 {
-      return DoctorCheck("room", .bad, "\(free >> 20) MiB are free: free some, or saves will fail")
+      return DoctorCheck("room", .note, "\(free >> 20) MiB are free")
     }
     if free < size {
       return DoctorCheck(
