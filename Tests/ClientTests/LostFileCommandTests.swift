@@ -49,4 +49,31 @@ struct LostFileCommandTests {
     try StoreGiveUpLostCommand.parse([url.path]).perform()
     try StoreCheckCommand.parse([url.path]).perform()
   }
+
+  @Test(
+    "An import that meets such objects says how to get out, and blames no line", arguments: [1, 2])
+  @MainActor func importing(count: Int) throws {
+    let directory = try TemporaryDirectory()
+    let url = try store(directory)
+    let store = try PersistentStore.open(url: url)
+    defer { store.close() }
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    for _ in 1..<count { try context.insert(entityNamed: "Photo")["image"] = Self.large }
+    try context.save()
+    let ids = try store.read { transaction in
+      try context.fetch(FetchRequest(entityName: "Photo")).map {
+        try transaction.identity(of: $0.objectID.key)
+      }
+    }
+    try FileManager.default.removeItem(at: directory.file(".album_SUPPORT"))
+    let lines = ids.map { #"{"op":"update","entity":"Photo","id":"\#($0)","set":{"image":null}}"# }
+    let failure = try #require(
+      #expect(throws: Failure.self) {
+        _ = try Importer(store: store, author: nil, source: "f.jsonl")
+          .run(Data(lines.joined(separator: "\n").utf8))
+      })
+    #expect(failure.message.hasPrefix("f.jsonl:\(count): "), "\(failure.message)")
+    #expect(failure.suggestion.contains("syncctl store give-up-lost"), "\(failure.suggestion)")
+    #expect(!"\(failure)".contains("accessorErrors"), "\(failure)")
+  }
 }

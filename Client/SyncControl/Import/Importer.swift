@@ -273,8 +273,11 @@ package struct Importer {
         } ?? "\(item.error)")
     } catch let error where isOvertaken(error, transaction) {
       throw changedMeanwhile
+    } catch let error as AccessorFailure {
+      guard let first = error.errors.compactMap({ $0 as? ObjectError }).first else { throw error }
+      throw importError(first, lastLine)
     } catch let error as ObjectError {
-      throw ImportError(line: lastLine, error.message)
+      throw importError(error, lastLine)
     } catch let error as ConstraintConflictError {
       throw importError(error, context, transaction, lastLine)
     } catch let error as StoreError where error.code == .constraint {
@@ -286,6 +289,17 @@ package struct Importer {
     } catch is SaveConflictError {
       throw changedMeanwhile
     }
+  }
+
+  /// No line is wrong where the store itself cannot be read.
+  private func importError(_ error: ObjectError, _ line: Int) -> ImportError {
+    guard error.code == .unreadable else { return ImportError(line: line, error.message) }
+    return ImportError(
+      line: line, error.message,
+      suggestion:
+        "see what is damaged (syncctl doctor): put lost files back beside the store, take what the zone has "
+        + "(syncctl verify --repair), or go on without them (syncctl store give-up-lost); then import again"
+    )
   }
 
   /// The line of the first of these objects that lines of the transaction changed.
