@@ -14,8 +14,7 @@ struct PurgedValueTests {
     private static let day: Int64 = 86_400_000
     let zone: TestZone
     private let clock: Clock
-    private let replica = UUID()
-    private var number: UInt64 = 0
+    private var replica = PhotoReplica()
 
     /// The server's clock.
     private final class Clock: Sendable {
@@ -32,47 +31,15 @@ struct PurgedValueTests {
 
     func pass(days: Int64) { clock.milliseconds.withLock { $0 += days * Self.day } }
 
-    static func photo(_ seed: UInt8) -> Data { Data(repeating: seed, count: 2000) }
-    static func value(_ seed: UInt8) throws -> LargeValue {
-      try #require(LargeValue(of: photo(seed)))
-    }
+    static func value(_ seed: UInt8) throws -> LargeValue { try PhotoReplica.value(seed) }
 
     func send(_ seed: UInt8) async throws {
-      let now = try await zone.zone()
-      let state = try await zone.storage.keep(
-        ValuePiece(
-          value: try Self.value(seed), replica: replica, generation: now.generation, first: 0,
-          bytes: Self.photo(seed)), of: now, token: "t")
-      #expect(state.isWhole)
+      try await replica.send(seed, to: zone.storage, zone.zone())
     }
 
     /// A new box with a photo, or one that there is with another photo.
     func show(_ seed: UInt8, in box: UInt64? = nil) async throws {
-      try await send(seed)
-      number += 1
-      var index = ChangeSetIndex()
-      index.entities = [.init(name: "Box", properties: ["photo"])]
-      if let box {
-        index.knownNumbers = [box]
-      } else {
-        index.newObjects = [.init(entity: 0, identities: .range(first: UUID(), count: 1))]
-      }
-      index.transactions = [.init(hybridTime: (1_700_000_000_000 + number) << 16)]
-      index.groups = [
-        .init(
-          kind: box == nil ? .insert : .update, entity: 0, properties: [0],
-          objects: ObjectIndexes(0..<1), transactionRuns: [.init(transaction: 0, count: 1)])
-      ]
-      var rows = ByteRows()
-      rows.append(Data(try Self.value(seed).bytes))
-      let now = try await zone.zone()
-      let frame = try ChangeSetEncoder().encode(
-        ChangeSet(
-          header: ChangeSetHeader(
-            replica: replica, pushNumber: number,
-            cursor: Cursor(generation: now.generation, sequence: now.head, chain: now.chain)),
-          index: index, columns: [Column(.bytes(rows), large: RowBitmap([0]))]))
-      _ = try await zone.storage.append(PushReader(limits: zone.limits).read(frame), to: now)
+      try await replica.show(seed, in: box, to: zone.storage, zone.zone())
     }
 
     func administering<Value>(_ body: (Administration) throws -> Value) throws -> Value {

@@ -14,7 +14,7 @@
       let token: String
 
       /// - Parameter limits: bounds of the nodes, as JSON.
-      init(limits: String = "{}") throws {
+      init(limits: String = "{}", model xml: String = EmbeddedReplica.model.xml) throws {
         directory = try TemporaryDirectory()
         cluster = try PostgresCluster.shared()
         let database = try cluster.place()
@@ -29,7 +29,7 @@
           try node.start()
         }
         token = try nodes[0].token(zone: "shop")
-        model = try writeModel(EmbeddedReplica.model.xml, named: "Items", in: directory)
+        model = try writeModel(xml, named: "Items", in: directory)
       }
 
       func replica(_ name: String, at node: Int) throws -> Replica {
@@ -247,6 +247,56 @@
       #expect(try newcomer.export() == writer.export())
       let entries = try SQLiteFile.number("SELECT count(*) FROM ZDL_FRAME", in: newcomer.store)
       #expect(entries == 0)
+    }
+
+    @Test("A large value goes on where it was at a node that is killed, and comes from the other")
+    func values() throws {
+      let world = try World(
+        limits: #"{"valueBytesMax": 67108864}"#,
+        model: """
+          <?xml version="1.0" encoding="UTF-8"?>
+          <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+            <entity name="Photo">
+              <attribute name="bytes" optional="YES" attributeType="Binary"/>
+            </entity>
+          </model>
+          """)
+      let database = world.nodes[0].place[1]
+      let third = 2 << 20
+      try world.cluster.execute(
+        """
+        CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          IF NEW.first = \(third) THEN PERFORM pg_sleep(600); END IF; RETURN NEW; END $$;
+        CREATE TRIGGER slowly BEFORE INSERT ON value_piece FOR EACH ROW EXECUTE FUNCTION slowly();
+        """, on: database)
+      let writer = try world.replica("writer", at: 0)
+      let bytes = Data((0..<(5 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 / 7) })
+      let line = try jsonLine([
+        "op": "insert", "entity": "Photo", "id": UUID().uuidString,
+        "set": ["bytes": bytes.base64EncodedString()],
+      ])
+      try writer.importLines([line])
+      let push = try Self.begin(sync: writer)
+      let sleeping = "FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+      try eventually(within: 60, "the third piece is written") {
+        try world.cluster.execute("SELECT count(*) \(sleeping)") != "0\n"
+      }
+      world.nodes[0].kill()
+      try world.cluster.execute("SELECT pg_terminate_backend(pid) \(sleeping)")
+      push.waitUntilExit()
+      try world.cluster.execute("DROP TRIGGER slowly ON value_piece", on: database)
+      #expect(try world.cluster.execute("SELECT held FROM value", on: database) == "\(third)\n")
+      let since = "SELECT xmin FROM value_piece WHERE first = 0"
+      let first = try world.cluster.execute(since, on: database)
+      try world.nodes[0].start()
+      try writer.sync()
+      #expect(try world.cluster.execute(since, on: database) == first, "it was not sent again")
+      let reader = try world.replica("reader", at: 1)
+      try reader.sync()
+      #expect(try reader.export() == writer.export())
+      #expect(try reader.export().contains(bytes.base64EncodedString()))
+      let verified = try Programs.run("driftless-server", ["verify"] + world.nodes[1].place)
+      #expect(verified.status == 0, "\(verified.output)\(verified.errors)")
     }
 
     @Test("A transaction in parts goes to one node and comes from the other, whole")

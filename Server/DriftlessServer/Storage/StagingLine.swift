@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Parts of pushes that are looked at beside the log, a few at a time, in turns of zones. A fleet that offers all it has at once
+/// Parts of pushes, and pieces of large values, that are looked at beside the log, a few at a time, in turns of zones. A fleet that offers all it has at once
 /// brings hundreds of them: who pushes something small waits for one of them then, and not for all that came before it.
 final class StagingLine: Sendable {
   private typealias Waiter = CheckedContinuation<Void, any Error>
@@ -43,7 +43,9 @@ final class StagingLine: Sendable {
           return .success(())
         }
         guard state.turns.count < most || !state.turns.isWaiting(for: zone) else {
-          return .failure(ServerError.busy("too many parts of large pushes wait for the disk"))
+          return .failure(
+            ServerError.busy(
+              "too many parts of large pushes, or pieces of large values, wait for the disk"))
         }
         state.turns.add(waiter, of: zone, cost: cost)
         return nil

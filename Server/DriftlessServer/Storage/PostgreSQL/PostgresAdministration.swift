@@ -106,6 +106,8 @@
           try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
         }
         try PostgresBindings.begin(anewIn: zone.id, on: connection)
+        try PostgresLargeValues.letGo(
+          of: zone.id, at: Administration.hostMilliseconds, on: connection)
         try note(.zoneRenewed, zone: name, nil, intent.rawValue)
         return next
       }

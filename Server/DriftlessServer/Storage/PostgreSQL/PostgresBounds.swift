@@ -94,12 +94,6 @@
         let zone = try connection.current(existing(name, locks: true))
         var limits = zone.limits
         for (bound, value) in changes { try limits.set(bound, to: value) }
-        guard limits.largeValueBytesMax == nil else {
-          throw ServerError(
-            .folderOnly,
-            "largeValueBytesMax is not there for PostgreSQL, which keeps no large values",
-            suggestion: "Set the other bounds alone.")
-        }
         guard limits != zone.limits else { return limits }
         try PostgresBounds.set(limits, of: zone, on: connection)
         try note(.limitsChanged, zone: name, nil, limits.changes(from: zone.limits))

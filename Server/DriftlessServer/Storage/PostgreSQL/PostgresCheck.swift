@@ -67,6 +67,7 @@
       try checkObjects(of: zone)
       try checkStaged(of: zone)
       try checkSnapshot(of: zone)
+      try checkValues(of: zone)
       for check in Self.checks {
         let rows = try connection.run(
           check.sql + Self.limit, .integer(zone.id), .integer(Int64(clamping: zone.nextObject)),
@@ -318,7 +319,7 @@
         ),
       ]
       for check in checks { note(check.table, nil, try connection.run(check.sql + Self.limit)) }
-      for table in PostgresSchema.tablesOfLog {
+      for table in PostgresSchema.tablesOfLog + ["value"] {
         let rows = try connection.run(
           """
           SELECT 'zone ' || zone, 'it is not there' FROM \(table)

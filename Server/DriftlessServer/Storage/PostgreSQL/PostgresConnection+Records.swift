@@ -36,6 +36,12 @@
     /// Entries after a place, until the bytes are used up; at least one, if there is one. Who calls it has a transaction in
     /// which all statements see one state.
     func page(of zone: ZoneRecord, _ request: PageRequest) throws -> LogPage {
+      var page = try entries(of: zone, request)
+      page.lostValues = try PostgresLargeValues.lostMark(of: zone.id, on: self)
+      return page
+    }
+
+    private func entries(of zone: ZoneRecord, _ request: PageRequest) throws -> LogPage {
       // Read anew: the log may have grown while the request waited for news.
       let current = try self.current(zone)
       guard current.generation == zone.generation else {

@@ -100,6 +100,7 @@
       }
       try writeObjects()
       try writeClaims()
+      try PostgresValueCopy.out(of: source, zone: zone.id, into: copy, as: id)
     }
 
     private func write(_ tokens: [TokenRecord]) throws {

@@ -72,9 +72,12 @@
         }
         try PostgresBindings.forgetOthers(on: connection)
         try PostgresBounds.drop(of: zone, on: connection)
+        try PostgresLargeValues.drop(of: zone.id, on: connection)
         try connection.run("DELETE FROM zone WHERE id = $1", .integer(zone.id))
         try note(.zoneDeleted, zone: name)
       }
+      // The zone is gone, whatever becomes of bytes that are nobody's: a node lets go of what is left.
+      while (try? PostgresLargeValues.sweep(connection)) == true {}
     }
 
     package func raiseFormat(

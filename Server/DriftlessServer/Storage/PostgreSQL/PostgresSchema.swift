@@ -13,10 +13,14 @@
   /// `token`         also what SQLite has in `token_note`.
   /// `staged`        also the digests of a part, and `staging` the generation that its parts are of.
   /// `snapshot`, `segment`, `folding`  what zones' logs come to (`PostgresSnapshots`).
-  /// `sighting`, `operator_token`, `staged`, `staging`, `audit`, `enrolment_code`, `token_binding`, `zone_limit`, `zone_log`, `forgotten_replica` and those three are made where they are missing, whatever the
+  /// `value`, `value_piece`, `value_use`, `value_lost`  large values (`PostgresLargeValues`): with version 2.
+  /// These, `sighting`, `operator_token`, `staged`, `staging`, `audit`, `enrolment_code`, `token_binding`, `zone_limit`, `zone_log`, `forgotten_replica` and those three are made where they are missing, whatever the
   /// version.
   enum PostgresSchema {
-    static let version: Int64 = 1
+    static let version: Int64 = 2
+    /// The versions that `apply` brings to the present one. Programs of before refuse it from then on: they would leave large values
+    /// behind, of zones that they delete or renew.
+    private static let readable: ClosedRange<Int64> = 1...version
 
     /// The parts of a push have one number.
     private static let logIndex =
@@ -92,7 +96,7 @@
     /// Those that hold what a generation of a zone is: with the next one they begin empty.
     static let tablesOfLog = [
       "log", "object", "identity", "claim", "tombstone", "replica", "replica_home", "name",
-      "sighting", "staging", "staged", "forgotten_replica",
+      "sighting", "staging", "staged", "forgotten_replica", "value_use", "value_lost",
     ]
 
     /// Those that hold what a zone's log comes to, in the order in which they are emptied: a fold that goes on waits at the
@@ -135,7 +139,8 @@
 
     private static let laterTables = [
       "sighting", "operator_token", "staged", "staging", "audit", "folding", "snapshot", "segment",
-      "enrolment_code", "token_binding", "zone_limit", "zone_log", "forgotten_replica",
+      "enrolment_code", "token_binding", "zone_limit", "zone_log", "forgotten_replica", "value",
+      "value_piece", "value_use", "value_lost",
     ]
 
     /// Those that a database of this version may not have yet: programs of before know nothing of them.
@@ -147,7 +152,10 @@
           AND table_schema = ANY (current_schemas(false))
         """
       ).int64(0, 0)
-      guard try there < laterTables.count || !PostgresSightings.isWhole(connection) else { return }
+      let isWhole =
+        try there == laterTables.count && PostgresSightings.isWhole(connection)
+        && number(on: connection) == version
+      guard !isWhole else { return }
       try connection.patiently {
         try connection.transaction(.write) {
           try connection.run("SELECT pg_advisory_xact_lock(7301112)")
@@ -160,6 +168,11 @@
           try connection.execute(PostgresBindings.statement)
           for statement in PostgresBounds.statements { try connection.execute(statement) }
           try connection.execute(PostgresForgotten.statement)
+          try PostgresLargeValues.make(on: connection)
+          // A newer program's stays.
+          try connection.run(
+            "UPDATE driftless_version SET version = $1 WHERE id = 1 AND version < $1",
+            .integer(version))
           guard try !hasLogIndex(connection) else { return }
           // An index of a log takes as long as that is; a push that has read it would wait for this, and this for the push.
           try connection.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")
@@ -200,14 +213,18 @@
     }
 
     private static func check(_ connection: PostgresConnection) throws {
-      let found = try connection.run("SELECT version FROM driftless_version WHERE id = 1")
-      let number = found.count > 0 ? found.int64(0, 0) : 0
-      guard number == version else {
+      let number = try number(on: connection)
+      guard readable.contains(number) else {
         throw ServerError(
           .refusedStart,
-          "the database's tables have version \(number); this program reads version \(version)",
+          "the database's tables have version \(number); this program reads versions up to \(version)",
           suggestion: "Use the program that wrote them, or a newer one.")
       }
+    }
+
+    private static func number(on connection: PostgresConnection) throws -> Int64 {
+      let found = try connection.run("SELECT version FROM driftless_version WHERE id = 1")
+      return found.count > 0 ? found.int64(0, 0) : 0
     }
   }
 #endif

@@ -41,11 +41,13 @@
           .integer(Int64(clamping: through))
         ).uint64(0, 0)
       }
-      return StorageLook(
+      var look = StorageLook(
         zones: looks,
         zoneCount: Int(try connection.run("SELECT count(*) FROM zone").int64(0, 0)),
         hasMore: rows.count > count,
         stagedBytes: try PostgresStagedParts.allBytes(on: connection))
+      try PostgresLargeValues.look(at: &look, on: connection)
+      return look
     }
 
     /// Of the database; nil where it does not say.

@@ -1,30 +1,84 @@
 #if PostgreSQL
   package import DriftlessProtocol
   package import Foundation
+  import Logging
 
-  /// Large values are not kept in PostgreSQL: clients are told so, and send them within their change sets.
-  extension PostgresZoneStorage {
-    package var keepsValues: Bool { false }
+  extension PostgresZoneStorage: ValueSource {
+    package var keepsValues: Bool { true }
+
+    private var values: ValueKeeping<PostgresZoneStorage> {
+      ValueKeeping(source: self, seen: seenValues, limits: limits, clock: clock, logger: logger)
+    }
 
     package func keep(
       _ piece: ValuePiece, of zone: ZoneRecord, token: String
     ) async throws -> ValueState {
-      throw ServerError(ProtocolError.takesNoValues)
+      try await values.keep(piece, of: zone, token: token)
     }
 
     package func value(
       _ digest: Data, of zone: ZoneRecord, first: Int, count: Int
     ) async throws -> Data {
-      throw ServerError(ProtocolError.noValue(digest))
+      try await values.value(digest, of: zone, first: first, count: count)
     }
 
     package func missing(
       _ values: [LargeValue], in zone: ZoneRecord
-    ) async throws -> [LargeValue] { values }
-  }
+    ) async throws -> [LargeValue] {
+      try await self.values.missing(values, in: zone)
+    }
 
-  extension PostgresZoneTables {
-    func missing(_ values: [LargeValue], zone: Int64) throws -> [LargeValue] { values }
-    func use(_ values: [LargeValue], zone: Int64, sequence: UInt64) throws {}
+    package func lostValues(
+      of zone: ZoneRecord, after digest: Data, countMax: Int
+    ) async throws -> [LargeValue] {
+      try await values.lost(of: zone, after: digest, countMax: countMax)
+    }
+
+    func readValues<Result: Sendable>(
+      of zone: ZoneRecord, _ body: @escaping @Sendable (PostgresValueTables) throws -> Result
+    ) async throws -> Result {
+      do {
+        return try await read { try body(PostgresValueTables($0, zone)) }
+      } catch {
+        throw ServerError(refusal: error) ?? ServerError(storage: error)
+      }
+    }
+
+    /// A few at a time, so that most connections are left to all else that is asked.
+    func writeValues<Result: Sendable>(
+      of zone: ZoneRecord, bytes: Int,
+      _ body: @escaping @Sendable (PostgresValueTables) throws -> Result
+    ) async throws -> Result {
+      do {
+        return try await staging.run(
+          of: zone.id, cost: bytes, most: limits.current.queuedPushesMax
+        ) { try await pool.perform { try body(PostgresValueTables($0, zone)) } }
+      } catch {
+        throw ServerError(refusal: error) ?? ServerError(storage: error)
+      }
+    }
+
+    private static let careSeconds = 3600
+
+    /// Lets go of values that nothing names and nobody waits for, now and each hour until the task is cancelled: they go by
+    /// themselves, also where no other comes that wants their room.
+    func careForValues() async {
+      while !Task.isCancelled {
+        await letGoOfForgotten()
+        try? await Task.sleep(for: .seconds(Self.careSeconds))
+      }
+    }
+
+    func letGoOfForgotten() async {
+      do {
+        while try await pool.perform({ [clock] connection in
+          let hasCollected = try PostgresLargeValues.collect(
+            at: clock.now(), first: 0, on: connection)
+          return try PostgresLargeValues.sweep(connection) || hasCollected
+        }) {}
+      } catch {
+        logger.warning("what is forgotten was not let go of", metadata: ["error": "\(error)"])
+      }
+    }
   }
 #endif

@@ -13,9 +13,10 @@
     package let entryCheck: EntryCheck
     let pool: PostgresPool
     let sizes = LogSizes()
-    /// Parts of large pushes leave most connections to all else that is asked.
+    /// Parts of large pushes, and pieces of large values, leave most connections to all else that is asked.
     let staging: StagingLine
     let sightings: Sightings
+    let seenValues = SeenValues()
     /// For the question whether the server is well, which is not to wait for others.
     private let reserved: PostgresPool
     private let commits: PostgresCommits
@@ -157,7 +158,15 @@
       }
     }
 
-    package func watch() async { await tidings.run() }
+    package func watch() async {
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { await self.tidings.run() }
+        group.addTask { await self.careForValues() }
+        // The first ends when the storage is closed; the other would sleep.
+        await group.next()
+        group.cancelAll()
+      }
+    }
 
     package func take(_ limits: ServerLimits) { self.limits.take(limits) }
 

@@ -13,6 +13,7 @@
       try flushObjects()
       try flushIdentities()
       try flushClaims()
+      try PostgresLargeValues.use(newUses, zone: zone.id, on: connection)
       try connection.run(
         """
         UPDATE zone SET head = $2, chain = $3, next_object = $4, newest_ms = $5,

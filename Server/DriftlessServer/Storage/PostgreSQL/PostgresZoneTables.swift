@@ -28,6 +28,8 @@
     var places: [UInt64: (first: UInt64, chain: LogChain)] = [:]
     var own: [Int64: (after: UInt64, entries: [OwnFrames.Frame])] = [:]
     var newEntries: [AppendedEntry] = []
+    /// Large values that those name.
+    var newUses: [(value: LargeValue, sequence: UInt64)] = []
 
     var names: [Data: UInt64] = [:]
     var newNames: Set<Data> = []
@@ -99,7 +101,7 @@
     func ready(for part: Push) throws {
       try flush()
       keepOwn()
-      (undo, newEntries, newRuns, newNames) = ([], [], [], [])
+      (undo, newEntries, newUses, newRuns, newNames) = ([], [], [], [], [])
       newReplicas = newReplicas.filter { replicas[$0]?.lastPush == 0 }
       (changedReplicas, rememberedReplicas) = ([], [])
       firstNewObject = zone.nextObject

@@ -20,14 +20,6 @@
     }
 
     mutating func run(_ tokens: [TokenRecord]) throws {
-      let values = try LargeValues.namedCount(of: zone.id, on: source)
-      guard values == 0 else {
-        throw ServerError(
-          .folderOnly,
-          "the log of zone \(zone.name) names \(values) large values, which PostgreSQL does not keep",
-          suggestion: "Keep the zone in the data folder, or begin it anew on the other server: "
-            + "replicas bring what they hold, with their values in change sets.")
-      }
       let created = try source.integer("SELECT created_ms FROM zone WHERE id = \(zone.id)") ?? 0
       try copy.run(
         """
@@ -43,9 +35,7 @@
         .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
         .integer(Int64(clamping: zone.newestMilliseconds)), .integer(created),
         .blob(zone.replacements.bytes))
-      var limits = zone.limits
-      limits.largeValueBytesMax = nil
-      try PostgresBounds.set(limits, of: zone, on: copy)
+      try PostgresBounds.set(zone.limits, of: zone, on: copy)
       try write(tokens)
       try writeReplicas()
       try writeLog()
@@ -53,6 +43,7 @@
       try writeObjects()
       try writeClaims()
       try writeNames()
+      try PostgresValueCopy.into(copy, zone: zone.id, of: source)
     }
 
     private func write(_ tokens: [TokenRecord]) throws {

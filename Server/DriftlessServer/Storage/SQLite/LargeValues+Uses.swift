@@ -25,9 +25,7 @@ extension LargeValues {
     _ values: [LargeValue], zone: Int64, sequence: UInt64, on connection: SQLiteConnection
   ) throws {
     for value in values {
-      try connection.run(
-        "INSERT OR IGNORE INTO value_use VALUES(?, ?, ?)", .integer(zone), .blob(value.digest),
-        .integer(Int64(clamping: sequence)))
+      try noteUse(value.digest, at: Int64(clamping: sequence), zone: zone, on: connection)
       if try row(of: value, zone: zone, replica: whole, on: connection) == nil {
         try noteLost(value, zone: zone, on: connection)
       } else {
@@ -36,21 +34,19 @@ extension LargeValues {
     }
   }
 
+  static func noteUse(
+    _ digest: Data, at sequence: Int64, zone: Int64, on connection: SQLiteConnection
+  ) throws {
+    try connection.run(
+      "INSERT OR IGNORE INTO value_use VALUES(?, ?, ?)", .integer(zone), .blob(digest),
+      .integer(sequence))
+  }
+
   static func isNamed(
     _ digest: Data, zone: Int64, on connection: SQLiteConnection
   ) throws -> Bool {
     try connection.scalar(
       "SELECT 1 FROM value_use WHERE zone = ? AND digest = ?", .integer(zone), .blob(digest)) != nil
-  }
-
-  /// How many values a zone's log names, and what stands for it. A file of before has none.
-  static func namedCount(of zone: Int64, on connection: SQLiteConnection) throws -> Int64 {
-    let there = try connection.scalar("SELECT 1 FROM sqlite_master WHERE name = 'value_use'")
-    guard there != nil else { return 0 }
-    let count = try connection.scalar(
-      "SELECT count(DISTINCT digest) FROM value_use WHERE zone = ?", .integer(zone))
-    guard case .integer(let count)? = count else { return 0 }
-    return count
   }
 
   // MARK: - What a purge keeps
@@ -67,9 +63,7 @@ extension LargeValues {
     ).compactMap { if case .blob(let digest) = $0[0] { digest } else { nil } }
     let named = Set(values.map(\.digest))
     for value in values {
-      try connection.run(
-        "INSERT OR IGNORE INTO value_use VALUES(?, ?, ?)", .integer(zone), .blob(value.digest),
-        .integer(bySnapshot))
+      try noteUse(value.digest, at: bySnapshot, zone: zone, on: connection)
     }
     for digest in former where !named.contains(digest) {
       try forget(digest, at: bySnapshot, zone: zone, milliseconds, on: connection)
@@ -128,7 +122,7 @@ extension LargeValues {
     try forgetLost(digest, zone: zone, on: connection)
     try connection.run(
       "UPDATE value SET lease_ms = ? WHERE zone = ? AND digest = ? AND replica = x''",
-      .integer(milliseconds + leaseMilliseconds), .integer(zone), .blob(digest))
+      .integer(milliseconds + ValueLease.milliseconds), .integer(zone), .blob(digest))
   }
 
   // MARK: - What is lacking
@@ -191,9 +185,6 @@ extension LargeValues {
 
   // MARK: - Zones
 
-  /// So long a value stays that something named and nothing names any more.
-  private static var leaseMilliseconds: Int64 { Int64(ServerLimits().valueLeaseSeconds) * 1000 }
-
   /// A zone begins anew: nothing names its values until replicas offer what they hold, which they need not send again. Those that
   /// its log named take nobody's room meanwhile.
   static func letGo(
@@ -201,8 +192,8 @@ extension LargeValues {
   ) throws {
     try forgetUses(of: zone, on: connection)
     try connection.run(
-      "UPDATE value SET lease_ms = ? WHERE zone = ?", .integer(milliseconds + leaseMilliseconds),
-      .integer(zone))
+      "UPDATE value SET lease_ms = ? WHERE zone = ?",
+      .integer(milliseconds + ValueLease.milliseconds), .integer(zone))
   }
 
   static func forgetUses(of zone: Int64, on connection: SQLiteConnection) throws {

@@ -3,10 +3,7 @@ import DriftlessSQLite
 import Foundation
 
 /// Owns the tables `value`, `value_piece`, `value_use` and `value_lost`: large values of zones, and what is there of those that
-/// come. What names them is in `LargeValues+Uses.swift`.
-///
-/// A replica's pieces are its own until the value is whole and is what its digest says; then it is the zone's, once. One that no
-/// entry names stays until its lease ends.
+/// come. What names them is in `LargeValues+Uses.swift`, the rules in `ValueIntake`.
 enum LargeValues {
   static let statement = """
     CREATE TABLE IF NOT EXISTS value(
@@ -23,8 +20,6 @@ enum LargeValues {
 
   /// In place of a replica: the value is whole, and the zone's.
   static let whole = SQLiteValue.blob(Data())
-  /// In place of a token: a log named the value, so nobody's room bounds it.
-  static let nobody = ""
   private static let isUnnamed = """
     NOT EXISTS (SELECT 1 FROM value_use
       WHERE value_use.zone = value.zone AND value_use.digest = value.digest)
@@ -80,28 +75,23 @@ enum LargeValues {
       "UPDATE value SET held = ? WHERE id = ?", .integer(Int64(first + bytes.count)), .integer(id))
   }
 
-  /// A replica's upload was looked at: it becomes the zone's value, or goes.
-  static func finish(
-    _ id: Int64, of value: LargeValue, zone: Int64, isGood: Bool, on connection: SQLiteConnection
-  ) throws {
-    guard isGood, try row(of: value, zone: zone, replica: whole, on: connection) == nil else {
-      return try remove(id, on: connection)
-    }
+  /// An upload becomes the zone's value.
+  static func makeWhole(_ id: Int64, on connection: SQLiteConnection) throws {
     try connection.run("UPDATE value SET replica = x'' WHERE id = ?", .integer(id))
-    try dropUploads(of: value.digest, zone: zone, on: connection)
-    // It may come in place of one that was lost, and that the log has named for long.
-    guard try isNamed(value.digest, zone: zone, on: connection) else { return }
-    try keepNamed(value, zone: zone, on: connection)
-    try forgetLost(value.digest, zone: zone, on: connection)
   }
 
-  /// A whole value is not what its digest says: it goes, and the zone lacks it until a replica sends it again.
-  static func lose(
-    _ id: Int64, of value: LargeValue, zone: Int64, on connection: SQLiteConnection
-  ) throws {
-    try remove(id, on: connection)
-    guard try isNamed(value.digest, zone: zone, on: connection) else { return }
-    try noteLost(value, zone: zone, on: connection)
+  /// A whole value, of which all pieces are to come.
+  static func insertWhole(
+    digest: Data, zone: Int64, token: String, length: Int64, leaseMilliseconds: Int64,
+    on connection: SQLiteConnection
+  ) throws -> Int64 {
+    try connection.run(
+      """
+      INSERT INTO value(zone, digest, replica, token, length, held, lease_ms)
+      VALUES(?, ?, x'', ?, ?, 0, ?)
+      """, .integer(zone), .blob(digest), .text(token), .integer(length),
+      .integer(leaseMilliseconds))
+    return connection.lastInsertRowID
   }
 
   /// What a log names stays, whatever its lease was, and takes nobody's room.
@@ -110,7 +100,7 @@ enum LargeValues {
   ) throws {
     try connection.run(
       "UPDATE value SET lease_ms = ?, token = ? WHERE zone = ? AND digest = ? AND replica = x''",
-      .integer(.max), .text(nobody), .integer(zone), .blob(value.digest))
+      .integer(.max), .text(ValueLease.nobody), .integer(zone), .blob(value.digest))
   }
 
   static func remove(_ id: Int64, on connection: SQLiteConnection) throws {
@@ -118,16 +108,14 @@ enum LargeValues {
     try connection.run("DELETE FROM value WHERE id = ?", .integer(id))
   }
 
-  /// What other replicas have sent of a value that is whole: nobody goes on with it, and it would take their room.
-  static func dropUploads(
+  /// What replicas have sent of a value that are no whole.
+  static func uploads(
     of digest: Data, zone: Int64, on connection: SQLiteConnection
-  ) throws {
-    let rows = try connection.rows(
+  ) throws -> [Int64] {
+    try connection.rows(
       "SELECT id FROM value WHERE zone = ? AND digest = ? AND replica <> x''", .integer(zone),
-      .blob(digest))
-    for row in rows {
-      if case .integer(let id) = row[0] { try remove(id, on: connection) }
-    }
+      .blob(digest)
+    ).compactMap { if case .integer(let id) = $0[0] { id } else { nil } }
   }
 
   /// Bytes that are waited for, or wait to be named: in a zone or in all, of a token or of any.
@@ -151,6 +139,17 @@ enum LargeValues {
     try values.filter {
       try row(of: $0, zone: zone, replica: whole, on: connection) == nil
     }
+  }
+
+  /// A whole value; nil where the zone does not have it.
+  static func whole(
+    _ digest: Data, zone: Int64, on connection: SQLiteConnection
+  ) throws -> (id: Int64, length: Int64)? {
+    let statement = try connection.prepare(
+      "SELECT id, length FROM value WHERE zone = ? AND digest = ? AND replica = x''")
+    defer { statement.reset() }
+    statement.bind([.integer(zone), .blob(digest)])
+    return try statement.step() ? (statement.int64(0), statement.int64(1)) : nil
   }
 
   /// Some bytes of a whole value, up to the end of a piece; nil when the zone does not have it.

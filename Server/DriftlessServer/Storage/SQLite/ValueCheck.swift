@@ -3,11 +3,14 @@ import DriftlessSQLite
 import Foundation
 
 extension DatabaseCheck {
+  /// Of a large value that is damaged.
+  static let byReplica =
+    "Nothing: the server lets go of it when it is asked for, and a replica that has it sends it again."
+
   /// Whether the bytes of each whole value are what its digest says, a piece at a time. That a log names one which is not here is
   /// no damage: a server that was put back may have got the entry without it.
   mutating func checkValues() throws {
-    let suggestion =
-      "Nothing: the server lets go of it when it is asked for, and a replica that has it sends it again."
+    let suggestion = Self.byReplica
     let there = try connection.rows("SELECT 1 FROM sqlite_master WHERE name = 'value'")
     guard !there.isEmpty else { return }
     let rows = try connection.rows(
@@ -28,13 +31,10 @@ extension DatabaseCheck {
         note("value", zone, place, "its row is damaged", suggestion)
         continue
       }
-      var found = LargeValue.Digest()
-      while found.count < value.length {
-        let piece = try LargeValues.piece(of: id, first: Int(clamping: found.count), on: connection)
-        guard !piece.isEmpty else { break }
-        found.add(piece)
+      let isWhole = try value.isWhole {
+        try LargeValues.piece(of: id, first: $0, on: connection)
       }
-      if !found.isOf(value) {
+      if !isWhole {
         note("value", zone, place, "its bytes are not what its digest says", suggestion)
       }
     }

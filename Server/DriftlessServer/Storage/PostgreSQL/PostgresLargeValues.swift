@@ -1,0 +1,250 @@
+#if PostgreSQL
+  import DriftlessProtocol
+  import Foundation
+
+  /// Owns the tables `value`, `value_piece`, `value_use` and `value_lost`: as `LargeValues` of a data folder. What the rules of
+  /// pieces ask of them is in `PostgresValueTables`.
+  ///
+  /// Who begins, ends, names or lets go of a value holds its zone's row. A piece is added with the row of its upload alone: it
+  /// waits for no push, and none for it. Of a value that goes, its row goes first, and its pieces some at a time after that,
+  /// since they may be many: one without a row is nobody's.
+  enum PostgresLargeValues {
+    /// `value`: `id` names a row, and is never another's; `replica` is empty for the zone's own.
+    /// `value_lost`: `mark` is drawn at random, so that their sum changes with each change.
+    static func make(on connection: PostgresConnection) throws {
+      try connection.execute(
+        """
+        CREATE TABLE IF NOT EXISTS value(
+          zone bigint NOT NULL, id uuid NOT NULL, digest bytea NOT NULL, replica bytea NOT NULL,
+          token text NOT NULL, length bigint NOT NULL, held bigint NOT NULL,
+          lease_ms bigint NOT NULL, PRIMARY KEY(zone, id));
+        CREATE UNIQUE INDEX IF NOT EXISTS value_digest ON value(zone, digest, replica);
+        CREATE INDEX IF NOT EXISTS value_lease ON value(lease_ms);
+        CREATE INDEX IF NOT EXISTS value_unnamed ON value(zone, token, length) WHERE token <> '';
+        CREATE TABLE IF NOT EXISTS value_piece(
+          zone bigint NOT NULL, value uuid NOT NULL, first bigint NOT NULL, bytes bytea NOT NULL,
+          PRIMARY KEY(zone, value, first));
+        CREATE TABLE IF NOT EXISTS value_use(
+          zone bigint NOT NULL, digest bytea NOT NULL, sequence bigint NOT NULL,
+          PRIMARY KEY(zone, digest, sequence));
+        CREATE INDEX IF NOT EXISTS value_use_entry ON value_use(zone, sequence);
+        CREATE TABLE IF NOT EXISTS value_lost(
+          zone bigint NOT NULL, digest bytea NOT NULL, length bigint NOT NULL,
+          mark bigint NOT NULL, PRIMARY KEY(zone, digest))
+        """)
+      try PostgresSchema.keepAsItComes("value_piece", "bytes", connection)
+    }
+
+    /// In a condition on `value`.
+    private static let isUnnamed = """
+      NOT EXISTS (SELECT 1 FROM value_use
+        WHERE value_use.zone = value.zone AND value_use.digest = value.digest)
+      """
+
+    // MARK: - What is there
+
+    /// - Throws: `ProtocolError` (`.malformed`) for a value of another length than the zone has of its digest.
+    static func missing(
+      _ values: [LargeValue], zone: Int64, on connection: PostgresConnection
+    ) throws -> [LargeValue] {
+      guard !values.isEmpty else { return [] }
+      let rows = try connection.run(
+        """
+        SELECT digest, length FROM value
+        WHERE zone = $1 AND digest = ANY($2::bytea[]) AND replica = ''::bytea
+        """, .integer(zone), .blobs(values.map(\.digest)))
+      var lengths: [Data: UInt64] = [:]
+      for row in 0..<rows.count { lengths[rows.data(row, 0)] = rows.uint64(row, 1) }
+      return try values.filter { value in
+        guard let length = lengths[value.digest] else { return true }
+        guard length == value.length else { throw otherLength(value) }
+        return false
+      }
+    }
+
+    static func otherLength(_ value: LargeValue) -> ProtocolError {
+      .malformed("The value \(value.name) has another length than it says")
+    }
+
+    /// The bytes of a row from one piece on; empty at its end.
+    static func piece(
+      of id: UUID, first: Int, zone: Int64, on connection: PostgresConnection
+    ) throws -> Data {
+      let rows = try connection.run(
+        "SELECT bytes FROM value_piece WHERE zone = $1 AND value = $2 AND first = $3",
+        .integer(zone), .uuid(id), .integer(Int64(first)))
+      return rows.count > 0 ? rows.data(0, 0) : Data()
+    }
+
+    static func add(
+      _ bytes: Data, at first: Int, of id: UUID, zone: Int64, on connection: PostgresConnection
+    ) throws {
+      try connection.run(
+        "INSERT INTO value_piece(zone, value, first, bytes) VALUES($1, $2, $3, $4)",
+        .integer(zone), .uuid(id), .integer(Int64(first)), .blob(bytes))
+    }
+
+    /// What the status page and the metrics say of all zones' values.
+    static func look(at look: inout StorageLook, on connection: PostgresConnection) throws {
+      let rows = try connection.run(
+        """
+        SELECT coalesce(sum(held), 0)::bigint,
+          coalesce(sum(held) FILTER (WHERE \(isUnnamed)), 0)::bigint,
+          (SELECT count(*) FROM value_lost) FROM value
+        """)
+      look.valueBytes = rows.int64(0, 0)
+      look.unnamedValueBytes = rows.int64(0, 1)
+      look.lostValues = rows.int64(0, 2)
+    }
+
+    /// What changes with the values that a zone lacks; nil where it lacks none.
+    static func lostMark(of zone: Int64, on connection: PostgresConnection) throws -> String? {
+      let rows = try connection.run(
+        "SELECT count(*), coalesce(sum(mark), 0)::bigint FROM value_lost WHERE zone = $1",
+        .integer(zone))
+      return rows.int64(0, 0) > 0 ? "\(rows.int64(0, 1))-\(rows.int64(0, 0))" : nil
+    }
+
+    // MARK: - What is named; who calls holds the zone's row
+
+    static func use(
+      _ uses: [(value: LargeValue, sequence: UInt64)], zone: Int64,
+      on connection: PostgresConnection
+    ) throws {
+      guard !uses.isEmpty else { return }
+      try insert(
+        uses.map { ($0.value.digest, Int64(clamping: $0.sequence)) }, zone: zone, on: connection)
+      let values = Array(Set(uses.map(\.value)))
+      try keepNamed(values, zone: zone, on: connection)
+      try noteLost(missing(values, zone: zone, on: connection), zone: zone, on: connection)
+    }
+
+    static func insert(
+      _ uses: [(digest: Data, sequence: Int64)], zone: Int64, on connection: PostgresConnection
+    ) throws {
+      try connection.run(
+        """
+        INSERT INTO value_use(zone, digest, sequence)
+        SELECT $1::bigint, * FROM unnest($2::bytea[], $3::bigint[]) ON CONFLICT DO NOTHING
+        """, .integer(zone), .blobs(uses.map(\.digest)), .integers(uses.map(\.sequence)))
+    }
+
+    static func keepNamed(
+      _ values: [LargeValue], zone: Int64, on connection: PostgresConnection
+    ) throws {
+      try connection.run(
+        """
+        UPDATE value SET lease_ms = $3, token = ''
+        WHERE zone = $1 AND digest = ANY($2::bytea[]) AND replica = ''::bytea
+          AND (lease_ms <> $3 OR token <> '')
+        """, .integer(zone), .blobs(values.map(\.digest)), .integer(.max))
+    }
+
+    static func noteLost(
+      _ values: [LargeValue], zone: Int64, on connection: PostgresConnection
+    ) throws {
+      guard !values.isEmpty else { return }
+      try connection.run(
+        """
+        INSERT INTO value_lost(zone, digest, length, mark)
+        SELECT $1::bigint, * FROM unnest($2::bytea[], $3::bigint[], $4::bigint[])
+        ON CONFLICT DO NOTHING
+        """, .integer(zone), .blobs(values.map(\.digest)),
+        .integers(values.map { Int64(clamping: $0.length) }),
+        .integers(values.map { _ in Int64.random(in: 1...Int64(UInt32.max)) }))
+    }
+
+    // MARK: - What goes
+
+    /// So many values that nobody wants any more go in one transaction.
+    private static let collectedMax = 16
+    /// Pieces that go in one transaction, and as many such transactions as a request waits for.
+    private static let piecesAtOnce = 16
+    private static let stripsMax = 16
+
+    /// Lets go of some values that nothing names and nobody waits for any more: of one zone, this one first.
+    ///
+    /// - Returns: whether some went.
+    static func collect(
+      at milliseconds: Int64, first zone: Int64, on connection: PostgresConnection
+    ) throws -> Bool {
+      let isUnwanted = "(replica <> ''::bytea OR \(isUnnamed))"
+      let rows = try connection.run(
+        """
+        SELECT zone, id FROM value WHERE lease_ms < $1 AND \(isUnwanted)
+        ORDER BY zone <> $2, zone, lease_ms LIMIT \(collectedMax)
+        """, .integer(milliseconds), .integer(zone))
+      guard rows.count > 0 else { return false }
+      let of = PostgresValue.integer(rows.int64(0, 0))
+      let ids = (0..<rows.count).filter { rows.int64($0, 0) == rows.int64(0, 0) }
+        .compactMap { rows.uuid($0, 1) }
+      let gone = try connection.transaction(.write) {
+        // Nobody names one meanwhile; who renews a lease is heard by the condition.
+        try connection.run("SELECT id FROM zone WHERE id = $1 FOR UPDATE", of)
+        let gone = try connection.run(
+          """
+          DELETE FROM value WHERE zone = $1 AND id = ANY($2::uuid[]) AND lease_ms < $3
+            AND \(isUnwanted) RETURNING id
+          """, of, .uuids(ids), .integer(milliseconds))
+        return (0..<gone.count).compactMap { gone.uuid($0, 0) }
+      }
+      try dropPieces(of: gone, zone: rows.int64(0, 0), on: connection)
+      return !gone.isEmpty
+    }
+
+    /// Lets go of bytes of rows that are gone, some at a time; what is left after a while goes with `sweep`.
+    static func dropPieces(
+      of gone: [UUID], zone: Int64, on connection: PostgresConnection
+    ) throws {
+      guard !gone.isEmpty else { return }
+      for _ in 0..<stripsMax {
+        let dropped = try connection.run(
+          """
+          DELETE FROM value_piece WHERE zone = $1 AND (value, first) IN (
+            SELECT value, first FROM value_piece WHERE zone = $1 AND value = ANY($2::uuid[])
+            ORDER BY value, first LIMIT \(piecesAtOnce))
+          """, .integer(zone), .uuids(gone))
+        if dropped.changes < piecesAtOnce { return }
+      }
+    }
+
+    /// Lets go of some pieces that are of no row any more: what a process left that was killed, or had much to do.
+    ///
+    /// - Returns: whether there may be more.
+    static func sweep(_ connection: PostgresConnection) throws -> Bool {
+      let left = try connection.run(
+        """
+        SELECT zone, value FROM value_piece AS piece WHERE NOT EXISTS (SELECT 1 FROM value
+          WHERE value.zone = piece.zone AND value.id = piece.value) LIMIT 1
+        """)
+      guard left.count > 0, let id = left.uuid(0, 1) else { return false }
+      try dropPieces(of: [id], zone: left.int64(0, 0), on: connection)
+      return true
+    }
+
+    /// A zone is deleted: its values go with it. Their pieces go with `sweep`.
+    static func drop(of zone: Int64, on connection: PostgresConnection) throws {
+      try connection.run("DELETE FROM value WHERE zone = $1", .integer(zone))
+    }
+
+    /// A zone begins anew: what named its values is gone, and they stay until replicas have offered what they hold, which they
+    /// need not send again. Those that its log named take nobody's room meanwhile.
+    static func letGo(
+      of zone: Int64, at milliseconds: Int64, on connection: PostgresConnection
+    ) throws {
+      try connection.run(
+        "UPDATE value SET lease_ms = $2 WHERE zone = $1", .integer(zone),
+        .integer(milliseconds + ValueLease.milliseconds))
+    }
+  }
+
+  extension PostgresZoneTables {
+    func missing(_ values: [LargeValue], zone: Int64) throws -> [LargeValue] {
+      try PostgresLargeValues.missing(values, zone: zone, on: connection)
+    }
+
+    func use(_ values: [LargeValue], zone: Int64, sequence: UInt64) throws {
+      change(\.newUses, to: newUses + values.map { ($0, sequence) })
+    }
+  }
+#endif

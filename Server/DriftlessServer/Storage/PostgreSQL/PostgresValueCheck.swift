@@ -1,0 +1,37 @@
+#if PostgreSQL
+  import DriftlessProtocol
+  import Foundation
+
+  extension PostgresCheck {
+    /// Whether the bytes of each whole value are what its digest says, a piece at a time. That a log names one which is not here
+    /// is no damage: a database that was put back may have got the entry without it.
+    mutating func checkValues(of zone: ZoneRecord) throws {
+      var last = Data()
+      while true {
+        let rows = try connection.run(
+          """
+          SELECT digest, id, length FROM value
+          WHERE zone = $1 AND digest > $2 AND replica = ''::bytea ORDER BY digest LIMIT 5000
+          """, .integer(zone.id), .blob(last))
+        guard rows.count > 0 else { return }
+        for row in 0..<rows.count {
+          last = rows.data(row, 0)
+          let place = "value \(Hexadecimal.text(last))"
+          guard let id = rows.uuid(row, 1),
+            let value = LargeValue(digest: last, length: rows.uint64(row, 2))
+          else {
+            note("value", zone.name, place, "its row is damaged", DatabaseCheck.byReplica)
+            continue
+          }
+          let isWhole = try value.isWhole { [connection] first in
+            try PostgresLargeValues.piece(of: id, first: first, zone: zone.id, on: connection)
+          }
+          guard !isWhole else { continue }
+          note(
+            "value", zone.name, place, "its bytes are not what its digest says",
+            DatabaseCheck.byReplica)
+        }
+      }
+    }
+  }
+#endif
