@@ -10,8 +10,9 @@ extension SQLiteZoneStorage {
   package func keep(
     _ piece: ValuePiece, of zone: ZoneRecord, token: String
   ) async throws -> ValueState {
-    let (state, upload) = try await writer.perform { [limits, clock] connection in
+    let (state, upload) = try await writer.perform { [limits, clock, folder] connection in
       do {
+        try folder.reserve.requireRoom(piece.bytes.count)
         return try Self.keep(
           piece, of: zone, token: token, limits.current, at: clock.now(), on: connection)
       } catch {
