@@ -161,7 +161,7 @@ targets += [
       "rowfuzz", "filefuzz",
     ]),
   .executableTarget(
-    name: "filefuzz", dependencies: ["TestSupport", "Driftless", "DriftlessSQLite"],
+    name: "filefuzz", dependencies: ["TestSupport", "CoreData", "Driftless", "DriftlessSQLite"],
     path: "Tests/FileFuzz", swiftSettings: settings),
   .executableTarget(
     name: "storekeeper",

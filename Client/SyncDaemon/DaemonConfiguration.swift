@@ -57,17 +57,36 @@ package struct DaemonConfiguration: Hashable, Sendable {
   ///
   /// - Throws: `Failure` that names the file and the setting that is wrong.
   package init(contentsOf file: URL) throws(Failure) {
-    let node: SettingsNode
-    do throws(SettingsComplaint) {
-      node = try SettingsNode.read(file.path)
-    } catch {
-      throw Self.failure(error, file: file)
+    let (configuration, complaints) = Self.read(file)
+    if var first = complaints.first {
+      if complaints.count > 1 {
+        first.message =
+          "\(first.message.dropLast()); and \(complaints.count - 1) more (syncd --check)."
+      }
+      throw first
     }
-    try self.init(node, file: file)
+    guard let configuration else {
+      throw Failure(
+        .badData, code: "configuration", "\(file.path) cannot be read.", suggestion: "look at it")
+    }
+    self = configuration
   }
 
-  private init(_ node: SettingsNode, file: URL) throws(Failure) {
-    let reader = SettingsReader()
+  /// What a file says, as far as it can be read, and all that is wrong with it.
+  package static func read(
+    _ file: URL
+  ) -> (configuration: DaemonConfiguration?, complaints: [Failure]) {
+    do throws(SettingsComplaint) {
+      let reader = SettingsReader()
+      let configuration = Self(try SettingsNode.read(file.path), file: file, reader)
+      let complaints = reader.complaints.sorted { ($0.line ?? 0) < ($1.line ?? 0) }
+      return (configuration, complaints.map { failure($0, file: file) })
+    } catch {
+      return (nil, [failure(error, file: file)])
+    }
+  }
+
+  private init(_ node: SettingsNode, file: URL, _ reader: SettingsReader) {
     let root = reader.object(node, "the file", DaemonSettings.all, isFile: true)
     let folder = file.deletingLastPathComponent()
     socket = root.path("socket", in: folder)?.path
@@ -80,7 +99,6 @@ package struct DaemonConfiguration: Hashable, Sendable {
     logLevel = root.choice("logLevel") ?? "info"
     retrySecondsMax = root.number("retrySecondsMax") ?? 300
     stores = Self.stores(of: root, in: folder, reader)
-    if let complaint = reader.complaints.first { throw Self.failure(complaint, file: file) }
   }
 
   private static func stores(

@@ -55,10 +55,7 @@ struct SyncdCommand: AsyncParsableCommand {
         return try ProgramOutput.write(
           SettingsSchema.text("The configuration of syncd", DaemonSettings.all))
       }
-      if check {
-        let configuration = try DaemonConfiguration(contentsOf: file)
-        return try report(configuration)
-      }
+      if check { return try report(DaemonConfiguration.read(file)) }
       LoggingSystem.bootstrap { LineLogHandler(label: $0) }
       let log = Logger(label: "syncd")
       let signals = DaemonSignal.stream()
@@ -87,13 +84,15 @@ struct SyncdCommand: AsyncParsableCommand {
 
   /// What is in the way of the stores of a configuration: what a person has to mend ends with 65, a socket that this user may not
   /// have with 77, and what may come by itself, a store's file, its zone or the folder of a service, is told.
-  private func report(_ configuration: DaemonConfiguration) throws {
-    let faults = configuration.faults
-    for failure in faults + configuration.awaited {
+  private func report(
+    _ read: (configuration: DaemonConfiguration?, complaints: [Failure])
+  ) throws {
+    let faults = read.complaints + (read.configuration?.faults ?? [])
+    for failure in faults + (read.configuration?.awaited ?? []) {
       FileHandle.standardError.write(
         TerminalText.failure(of: "syncd", failure.message, try: failure.suggestion))
     }
-    let count = configuration.stores.count
+    let count = read.configuration?.stores.count ?? 0
     try ProgramOutput.write(
       TerminalText.data(["\(config ?? ""): \(count) store\(count == 1 ? "" : "s")"]))
     if !faults.isEmpty { throw ExitCode(DaemonConfiguration.status(of: faults).rawValue) }

@@ -53,6 +53,7 @@ package struct ReferenceServer: Sendable {
     let storage = try SQLiteZoneStorage(
       folder: folder, limits: options.limits, metrics: metrics, news: news, logger: logger)
     folder.noteDatabaseIsMade()
+    storage.keepReserve()
     try storage.beginFolding(logger: logger)
     self.storage = storage
     refusals = AuditRefusals(storage: storage)

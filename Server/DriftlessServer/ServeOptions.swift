@@ -57,6 +57,29 @@ package struct ServeOptions: Sendable {
   /// - Throws: `ServerError` (`.refusedStart`, `.badCertificate`) for what would not be safe.
   package func check() throws {
     try checkListening()
+    try checkKey()
+  }
+
+  /// All that `check` and a certificate that cannot be used refuse, each once.
+  package var faults: [any Error] {
+    var faults: [any Error] = []
+    func look(_ body: () throws -> Void) {
+      do { try body() } catch {
+        let known = faults.contains { "\($0)" == "\(error)" }
+        if !known { faults.append(error) }
+      }
+    }
+    look(checkListening)
+    look(checkKey)
+    look { _ = try certificateEnd() }
+    // What is wrong with the clients' authorities says nothing of the server's own certificate.
+    var own = self
+    own.tlsClientCA = nil
+    look { _ = try own.certificateEnd() }
+    return faults
+  }
+
+  private func checkKey() throws {
     guard let tlsKey,
       let attributes = try? FileManager.default.attributesOfItem(
         atPath: tlsKey.resolvingSymlinksInPath().path),

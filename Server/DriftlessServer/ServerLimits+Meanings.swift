@@ -85,6 +85,8 @@ extension ServerLimits {
       "Pages of write-ahead log (4 KiB each) above which the server checkpoints.",
     "databaseBytesMax":
       "Bytes of the database file; above it a push gets 507. 0 means that only the disk bounds it.",
+    "reserveBytes":
+      "Bytes of the data folder's disk that are kept for operators' commands, at most an eighth of it (`DiskReserve`). 0 for none.",
     "replicasPerZoneMax":
       "Replicas that one zone remembers.",
     "requestsPerTokenMax":

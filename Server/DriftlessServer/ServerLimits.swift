@@ -101,6 +101,8 @@ package struct ServerLimits: Sendable, Equatable {
   package var checkpointPages = 4000
   /// Bytes of the database file; above it a push gets 507. 0 means that only the disk bounds it.
   package var databaseBytesMax = 0
+  /// Bytes of the data folder's disk that are kept for operators' commands, at most an eighth of it (`DiskReserve`). 0 for none.
+  package var reserveBytes = 16 << 20
   /// Replicas that one zone remembers.
   package var replicasPerZoneMax = 100_000
   /// Requests with one token in `rateSeconds`; further ones get 429. Many hosts may share a token, so
@@ -179,7 +181,8 @@ package struct ServerLimits: Sendable, Equatable {
     ("headerBytesMax", \.headerBytesMax), ("headerFieldsMax", \.headerFieldsMax),
     ("queuedPushesMax", \.queuedPushesMax), ("groupPushesMax", \.groupPushesMax),
     ("groupBytesMax", \.groupBytesMax), ("checkpointPages", \.checkpointPages),
-    ("databaseBytesMax", \.databaseBytesMax), ("replicasPerZoneMax", \.replicasPerZoneMax),
+    ("databaseBytesMax", \.databaseBytesMax), ("reserveBytes", \.reserveBytes),
+    ("replicasPerZoneMax", \.replicasPerZoneMax),
     ("retryAfterSeconds", \.retryAfterSeconds), ("readers", \.readers),
     ("answersInMemoryBytesMax", \.answersInMemoryBytesMax),
     ("valuesInMemoryBytesMax", \.valuesInMemoryBytesMax), ("commonPlacesMax", \.commonPlacesMax),
@@ -219,7 +222,7 @@ package struct ServerLimits: Sendable, Equatable {
   }
 
   /// Where 0 has a meaning of its own.
-  private static let mayBeZero: Set<String> = ["databaseBytesMax", "valueBytesMax"]
+  private static let mayBeZero: Set<String> = ["databaseBytesMax", "reserveBytes", "valueBytesMax"]
 
   /// Sets one limit.
   ///

@@ -1,6 +1,7 @@
 import ArgumentParser
 import DriftlessServer
 import Foundation
+import ProgramStart
 
 struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -211,11 +212,21 @@ struct VerifyCommand: ParsableCommand {
         }
       }
       guard let first = outcome.damage.first else {
-        let line = VerifyLine(outcome)
+        let reserve = common.data.flatMap {
+          DiskReserve(URL(fileURLWithPath: $0, isDirectory: true)).room
+        }
+        let line = VerifyLine(outcome, reserve)
         if common.json {
           try common.printJSON(line)
         } else {
           try common.printLine("whole: \(counted(line.zones, line.entries))")
+          if let reserve, reserve.missing > 0 {
+            try ProgramOutput.write(
+              TerminalText.data([
+                "note: \(reserve.missing) bytes of the reserve of \(reserve.wanted) are not there: make "
+                  + "room on the disk, and the server takes them back"
+              ]), to: STDERR_FILENO)
+          }
         }
         return
       }
@@ -314,8 +325,13 @@ private struct DamageLine: Encodable {
 private struct VerifyLine: Encodable {
   let zones: Int
   let entries: Int
+  /// What the data folder keeps for its operator, and how much of it is there now.
+  @OrNull var reserveBytes: Int?
+  @OrNull var reserveHeldBytes: Int?
 
-  init(_ outcome: DatabaseCheck.Outcome) {
+  init(_ outcome: DatabaseCheck.Outcome, _ reserve: DiskReserve.Room?) {
+    reserveBytes = reserve?.wanted
+    reserveHeldBytes = reserve?.held
     zones = outcome.zones
     entries = outcome.entries
   }

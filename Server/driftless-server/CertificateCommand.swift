@@ -82,7 +82,7 @@ struct CertificateCommand: ParsableCommand {
           CreatedLine(
             authority: authority, server: server, isAuthorityNew: made.isAuthorityNew,
             droppedNames: made.droppedNames, areFormerNamesUnknown: made.areFormerNamesUnknown,
-            replaced: former.map { CertificateLine($0, folder.authority) }))
+            replaced: OrNull(wrappedValue: former.map { CertificateLine($0, folder.authority) })))
       }
       for line in server.lines("certificate") { try place.report.printLine(line) }
       if !made.droppedNames.isEmpty {
@@ -213,7 +213,7 @@ private struct CreatedLine: Encodable {
   let droppedNames: [String]
   let areFormerNamesUnknown: Bool
   /// The authority whose place the new one took.
-  let replaced: CertificateLine?
+  @OrNull var replaced: CertificateLine?
 }
 
 private struct CreatedClientLine: Encodable {

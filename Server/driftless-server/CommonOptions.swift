@@ -143,6 +143,15 @@ struct ReportOptions: ParsableArguments {
   /// Prints an error of a command, and ends with its exit code. A reader of the output that went away is no error.
   func report(_ error: any Error, check place: String) throws {
     if error is ExitCode { throw error }
+    if error is ValidationError {
+      // What the command line says turned out wrong only when it was looked at.
+      let status = ExitCode.validationFailure.rawValue
+      Complaint(
+        code: "usage", message: DriftlessServerCommand.message(for: error), status: status,
+        suggestion: "driftless-server help"
+      ).put(json: json)
+      throw ExitCode(status)
+    }
     if let error = error as? UnwrittenOutput {
       guard !error.isReaderGone else { return }
       Complaint(

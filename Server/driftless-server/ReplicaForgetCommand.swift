@@ -76,11 +76,14 @@ extension ReplicaCommand {
                 + token)
           }
         }
-        guard !common.json else { return }
         for replica in report.before {
+          guard !common.json else {
+            try common.printJSON(ForgottenLine(before: replica, report.zone, isDryRun: dryRun))
+            continue
+          }
           try common.printLine("\(JSONText.id(replica)) was forgotten before")
         }
-        if report.replicas.isEmpty, report.before.isEmpty {
+        if report.replicas.isEmpty, report.before.isEmpty, !common.json {
           try common.printLine("nobody to forget in zone \(report.zone)")
         }
       }
@@ -96,6 +99,16 @@ private struct ForgottenLine: Encodable {
   @OrNull var name: String?
   let boundTokens: [String]
   let dryRun: Bool
+  /// Whether it was forgotten already, and nothing was done.
+  let wasForgotten: Bool
+
+  init(before replica: UUID, _ zone: String, isDryRun: Bool) {
+    self.zone = zone
+    self.replica = JSONText.id(replica)
+    boundTokens = []
+    dryRun = isDryRun
+    wasForgotten = true
+  }
 
   init(_ forgotten: ForgottenReplica, isDryRun: Bool) {
     let report = forgotten.report
@@ -103,6 +116,7 @@ private struct ForgottenLine: Encodable {
     replica = JSONText.id(report.replica)
     boundTokens = forgotten.boundTokens
     dryRun = isDryRun
+    wasForgotten = false
     lastHeard = report.lastHeardMilliseconds.map { JSONText.time($0) }
     tokenName = report.tokenName
     name = report.name

@@ -52,8 +52,6 @@ struct ServeCheck {
     var found = Found(complaints: read.complaints)
     found.notes = ServerSettings.unknownVariables(input.environment)
     found.settings = read.settings.told.map { .init(name: $0.0, value: $0.1, at: $0.2) }
-    // What was mistyped may be what the rest depends on.
-    guard read.complaints.isEmpty else { return found }
     func tell(_ error: any Error, _ place: String?) {
       let text =
         (error as? ServerError).map { "\(FailureText.sentence($0.message)) \($0.suggestion)" }
@@ -63,17 +61,26 @@ struct ServeCheck {
     let settings = read.settings
     do {
       let options = try settings.options()
-      try options.check()
-      if let end = try options.certificateEnd() {
+      for fault in options.faults {
+        tell(fault, settings.tlsCertificate?.at ?? settings.listen?.at)
+      }
+      if let end = try? options.certificateEnd() {
         found.settings.append(
           .init(
-            name: "tlsCertificateEnds", value: end.formatted(.iso8601),
+            name: "tlsCertificateEnds",
+            value: JSONText.time(Int64(end.timeIntervalSince1970 * 1000)),
             at: options.tlsCertificate?.path ?? ""))
         found.notes += Self.notes(ofEnd: end)
       }
       found.notes += Self.notes(of: options.limits)
+    } catch  where read.complaints.isEmpty {
+      tell(error, settings.listen?.at)
     } catch {
-      tell(error, (settings.tlsCertificate?.at ?? settings.listen?.at))
+      // It was told already, with its place.
+    }
+    // Where that is may be what could not be read.
+    guard read.complaints.isEmpty || settings.data != nil || settings.postgres != nil else {
+      return found
     }
     do {
       found.notes += try lookAtZones(settings)

@@ -62,7 +62,9 @@ extension ZoneCommand {
       try common.administeringZones { administration in
         let zone = try administration.renameZone(name, to: newName)
         if common.json {
-          try common.printJSON(ZoneLine(zone))
+          try common.printJSON(
+            ZoneLine(
+              zone, administration.snapshot(of: zone), floor: administration.floor(of: zone)))
         } else {
           try common.printLine("renamed zone \(name): \(zone.name)")
         }

@@ -42,7 +42,8 @@ public actor SyncEngine {
   let home: ZoneHome?
   let options: SyncOptions
   let schema: SyncSchema
-  let log = Logger(label: "driftless.sync")
+  /// Each line of it names the store: a process may have several.
+  let log: Logger
   /// What this engine shares with all others of the store.
   nonisolated let queue: StoreQueue
   /// This engine's name among them.
@@ -138,6 +139,9 @@ public actor SyncEngine {
     schema = SyncSchema(store.schema, keys: options.keys)
     queue = StoreQueue.shared(for: store)
     number = queue.ticket()
+    var log = Logger(label: "driftless.sync")
+    log[metadataKey: "store"] = "\(store.label)"
+    self.log = log
   }
 
   public nonisolated var unownedExecutor: UnownedSerialExecutor {

@@ -31,8 +31,8 @@ import Testing
     #expect(found.count == 1)
     #expect(found.first?.detail.contains("\(url.path)\(suffix) is ") == true)
     #expect(found.first?.detail.contains("mv ") == true)
-    #expect(await SyncControl.run(["doctor", "--store", url.path]) == 1)
-    #expect(await SyncControl.run(["status", "--store", url.path]) == 1)
+    #expect(await SyncControl.run(["doctor", "--store", url.path]) == 65)
+    #expect(await SyncControl.run(["status", "--store", url.path]) == 65)
   }
 
   @Test("A pipe where the token or the daemon's mark belongs is named, and not waited for")

@@ -12,6 +12,29 @@ struct ObjectTests {
     context = library.container.newContext()
   }
 
+  @Test(
+    "A date that is no number, infinite or beyond all calendars is told as what it is",
+    arguments: [Double.nan, -.infinity, .infinity, .greatestFiniteMagnitude, -1e18, -0.0, 7.5])
+  func oddDates(seconds: Double) throws {
+    let date = Date(timeIntervalSinceReferenceDate: seconds)
+    let entity = EntityDescription("Event")
+    entity.properties = [
+      AttributeDescription("at", .date), AttributeDescription("count", .integer32),
+    ]
+    let model = ManagedObjectModel(entities: [entity])
+    let store = try PersistentStore.open(url: nil, model: model)
+    defer { store.close() }
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    let event = try context.insert(entityNamed: "Event")
+    try event.setValue(date, forKey: "at")
+    #expect(event.description.contains("at: "))
+    let refused = #expect(throws: ObjectError.self) { try event.setValue(date, forKey: "count") }
+    #expect(refused?.message.contains("cannot hold") == true)
+    #expect("\(PropertyValue.date(date))".hasPrefix("date("))
+    #expect("\(PropertyValue.null) \(PropertyValue.integer(3))" == "null integer(3)")
+    #expect("\(PropertyValue.string("a"))" == "string(\"a\")")
+  }
+
   @Test("A new object has its defaults, and values of every type survive a save")
   func valuesOfEveryType() throws {
     let book = try context.insert(Book.self)

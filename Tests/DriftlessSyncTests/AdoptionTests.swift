@@ -105,9 +105,26 @@ struct AdoptionTests {
     try await hosts[0].enroll()
     try await hosts[0].sync()
     try await hosts[1].enroll()
+    func history() throws -> [SQLiteValue?] {
+      try hosts[1].store.read { transaction in
+        try ["SELECT count(*) FROM ATRANSACTION", "SELECT count(*) FROM ACHANGE"]
+          .map { try transaction.connection.scalar($0) }
+      }
+    }
+    let before = try history()
     let report = try await hosts[1].sync()
     #expect(report.push.objects == 0, "\(report.push)")
+    #expect(report.pull.changeSets == 1, "\(report.pull)")
+    #expect(report.pull.inserted == 0 && report.pull.updated == 0, "\(report.pull)")
+    #expect(try history() == before, "what both have alike is no change")
     #expect(try hosts[0].export == hosts[1].export)
+    #expect(try SyncEngine.check(hosts[1].store).findings == [])
+    // It goes on from there.
+    let id = try #require(try hosts[0].identities(of: "Note").first)
+    try hosts[0].set(id, ["text": .string("edited")])
+    try await hosts[0].sync()
+    #expect(try await hosts[1].sync().pull.updated == 1)
+    #expect(try hosts[1].value(id, "text") == .string("edited"))
   }
 
   @Test("A file that an earlier version opened is prepared before it is copied")

@@ -9,6 +9,8 @@ final class ServerProcess {
   var limits: URL?
   /// Further options of `serve`: from the next start on.
   var options: [String] = []
+  /// What a shell does to run it (`"$0" "$@"`), if it is not run as it is.
+  var script: String?
   /// Where it logs, if somebody reads that: from the next start on.
   var logFile: URL?
   private(set) var address = "http://127.0.0.1:0"
@@ -72,6 +74,11 @@ final class ServerProcess {
     let listen = address.components(separatedBy: "://").last ?? ""
     process.arguments = ["serve", "--listen", listen] + place + options
     if let limits { process.arguments? += ["--limits", limits.path] }
+    if let script {
+      process.executableURL = URL(fileURLWithPath: "/bin/sh")
+      process.arguments =
+        ["-c", script, Programs.url("driftless-server").path] + (process.arguments ?? [])
+    }
     if let fault {
       process.environment = ProcessInfo.processInfo.environment.merging(
         try FileFault(fault.kind, at: fault.number, below: data).environment()

@@ -4,7 +4,7 @@ import TestSupport
 
 /// Mutants of what comes from outside, a range of seeds, in a process of its own: what ends the process is seen from there.
 ///
-///     filefuzz model|archive|format|grammar|store|side|migration FOLDER FIRST COUNT [SAMPLES]
+///     filefuzz model|archive|format|grammar|predicate|binary|store|side|migration FOLDER FIRST COUNT [SAMPLES]
 ///
 /// It prints a line for each seed before it begins (`seed N`), and one for what is wrong (`wrong N …`); at the end how many mutants
 /// there were, how many of them were refused, and the most memory that one took. SAMPLES is a folder of real files to begin from, beside
@@ -22,14 +22,14 @@ struct FileFuzz {
       let first = UInt64(arguments[3]), let count = UInt64(arguments[4])
     else {
       print(
-        "usage: filefuzz model|archive|format|grammar|store|side|migration FOLDER FIRST COUNT [SAMPLES]"
+        "usage: filefuzz model|archive|format|grammar|predicate|binary|store|side|migration FOLDER FIRST COUNT [SAMPLES]"
       )
       exit(64)
     }
     let folder = URL(fileURLWithPath: arguments[2])
     let real = arguments.count > 5 ? URL(fileURLWithPath: arguments[5]) : nil
     let samples = try Samples(kind, folder: folder, real: real)
-    var trial = FileTrial(folder: folder)
+    var trial = try FileTrial(kind, folder: folder)
     let progress = Progress()
     watch(progress)
     var most = 0
@@ -95,6 +95,10 @@ enum Kind: String {
   case format
   /// A predicate's format string that is made by the grammar, one of four with words changed.
   case grammar
+  /// A format string of `NSPredicate`, of either kind.
+  case predicate
+  /// The file of a binary store.
+  case binary
   /// A store's file.
   case store
   /// What lies beside a store.

@@ -11,7 +11,13 @@ struct FileTrial {
   private(set) var refused = 0
   private var strange: [String] = []
 
-  init(folder: URL) { self.folder = folder }
+  /// Nil for kinds that need none.
+  private let coreData: CoreDataTrial?
+
+  init(_ kind: Kind, folder: URL) throws {
+    self.folder = folder
+    coreData = [.predicate, .binary].contains(kind) ? try CoreDataTrial(folder: folder) : nil
+  }
 
   mutating func takeStrange() -> [String] {
     defer { strange = [] }
@@ -25,6 +31,8 @@ struct FileTrial {
       case .archive: try archive(samples, &numbers)
       case .format: try format(samples, &numbers)
       case .grammar: try grammar(samples, &numbers)
+      case .predicate: try predicate(samples, &numbers)
+      case .binary: try coreData?.binary(&numbers)
       case .store: try store(samples, &numbers)
       case .side: try side(samples, &numbers)
       case .migration: try migration(samples, &numbers)
@@ -45,7 +53,8 @@ struct FileTrial {
   private mutating func note(_ error: any Error) {
     switch error {
     case is StoreError, is ObjectError, is AccessorFailure, is FetchError, is ModelError,
-      is ValidationError, is ValidationFailure, is SaveConflictError, is SQLiteError:
+      is ValidationError, is ValidationFailure, is SaveConflictError, is SQLiteError,
+      is CocoaError:
       break
     default: strange.append("threw \(type(of: error)): \("\(error)".prefix(200))")
     }
@@ -141,6 +150,25 @@ struct FileTrial {
     guard numbers.chance(25) else { return try ask(text, samples, &numbers) }
     let other = FormatGrammar.format(&numbers)
     try ask(Mutant.text(of: text, with: other, words: samples.words, &numbers), samples, &numbers)
+  }
+
+  private func predicate(_ samples: Samples, _ numbers: inout SeededNumbers) throws {
+    var text = FormatGrammar.format(&numbers)
+    if numbers.chance(60) {
+      let formats = Samples.formats
+      if numbers.chance(50) { text = formats[numbers.number(below: formats.count)] }
+      let other = formats[numbers.number(below: formats.count)]
+      text = Mutant.text(of: text, with: other, words: samples.words, &numbers)
+    }
+    Self.show(text)
+    let arguments: [Any] = [
+      "name", 3, ["a", "b"], NSNull(), Date(timeIntervalSinceReferenceDate: .nan), Decimal(1),
+      Data([1]), UUID(), true, -0.0,
+    ]
+    let wanted = min(text.split(separator: "%", omittingEmptySubsequences: false).count - 1, 1_000)
+    let start = numbers.number(below: 4)
+    let given = (0..<wanted).map { arguments[(start + $0) % arguments.count] }
+    try coreData?.ask(text, given, of: samples.store)
   }
 
   private mutating func ask(

@@ -31,7 +31,8 @@ struct Samples {
       words = Self.wordsOfArchives
       files = [try ModelArchive.encode(try Self.model())]
       files += Self.real(real) { $0.hasSuffix(".mom") || $0.hasSuffix(".cdm") }
-    case .format, .grammar: words = Self.wordsOfFormats
+    case .format, .grammar, .predicate: words = Self.wordsOfFormats
+    case .binary: words = []
     case .side:
       words = []
       pages = try SideFileTrial.makeSample(in: folder)

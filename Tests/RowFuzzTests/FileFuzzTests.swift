@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Models, archives, format strings, stores, files beside them and stores that are migrated, changed at random: nothing traps, hangs or takes all memory.
+/// Models, archives, format strings, binary stores, stores, files beside them and stores that are migrated, changed at random: nothing traps, hangs or takes all memory.
 ///
 /// The mutants are made in processes of their own (`Tests/FileFuzz`). `DRIFTLESS_FILE_SEEDS=FIRST-LAST` takes other seeds than the
 /// usual ones.
@@ -17,7 +17,8 @@ import Testing
   @Test(
     "Mutants of models, archives, format strings, stores and what lies beside them: no trap, no hang, no more than 200 MB",
     arguments: [
-      ("model", 1_000), ("archive", 600), ("format", 400), ("grammar", 400), ("store", 150),
+      ("model", 1_000), ("archive", 600), ("format", 400), ("grammar", 400),
+      ("predicate", 600), ("binary", 400), ("store", 150),
       ("side", 150), ("migration", 150),
     ])
   func mutants(kind: String, count: UInt64) async throws {

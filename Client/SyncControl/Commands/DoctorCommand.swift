@@ -20,6 +20,7 @@ struct DoctorCommand: ControlCommand {
   func perform() async throws {
     if forgetLost { try target.open().forgetLostCommits() }
     var checks = [sqlite()]
+    var unreadable: ExitStatus?
     checks += DoctorCheck.files(of: target.url)
     do {
       try StoreAccess.requireFile(at: target.url)
@@ -36,12 +37,15 @@ struct DoctorCommand: ControlCommand {
       if let check = try unheard(of: store) { checks.append(check) }
       checks.append(try await zone(of: store))
     } catch {
-      checks.append(DoctorCheck("store", .bad, Failure(error)))
+      let failure = Failure(error)
+      checks.append(DoctorCheck("store", .bad, failure))
+      unreadable = failure.status
     }
     try output.put(
       ["checks": checks], coloured: checks.map(\.line))
     if checks.contains(where: { $0.verdict == .bad }) {
-      throw ExitCode(ExitStatus.failed.rawValue)
+      // A store that cannot be opened ends as it does with every command.
+      throw ExitCode((unreadable ?? .failed).rawValue)
     }
   }
 

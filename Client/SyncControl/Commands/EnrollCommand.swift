@@ -175,7 +175,13 @@ struct EnrollCommand: ControlCommand {
       try SyncEngine.setSyncsWithoutRules(withoutRules, of: store)
     }
     if let name { try SyncEngine.setName(ReplicaName(name), of: store) }
-    try enrolment?.settle()
+    if let enrolment, !enrolment.isSettled {
+      try enrolment.settle()
+      output.note(
+        "\(EnrolmentFile.path(forStore: target.url)) stays beside the store, so that this command can be said again: it has "
+          + "a digest of the code and the token's ID, which open nothing; syncctl unenroll removes it"
+      )
+    }
     if let onDiverged {
       try SyncEngine.setOnDiverged(onDiverged == .ask ? .ask : .automatic, of: store)
     }

@@ -8,7 +8,7 @@ struct ExportCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "export", abstract: "Print a store as canonical JSON lines.",
     discussion: """
-      Sorted by entity, then id, with sorted keys: equal states give equal bytes. The \
+      Sorted by entity, then id; properties by name, ordered one-to-many relationships first: equal states give equal bytes. The \
       lines can be imported again, also of objects with values that the model refuses, which a \
       merge may leave: their properties are named in "unfit". Ends with 65 when values cannot be read, or rows \
       are of no entity of the model: they are left out, and told.

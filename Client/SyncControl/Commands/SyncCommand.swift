@@ -90,7 +90,7 @@ struct SyncCommand: ControlCommand {
     }
     guard yes else {
       throw Failure(
-        .failed, code: "not-confirmed",
+        .usage, code: "not-confirmed",
         "Nothing was changed: what waits to be sent, of \(pending.hasMore ? "more than " : "")\(objects) "
           + "object\(objects == 1 ? "" : "s"), would be given up, and the store would be emptied and "
           + "filled with what the zone has.",

@@ -43,6 +43,9 @@ package final class EnrolmentFile: Sendable {
   private static let entriesMax = 16
   private static let bytesMax = 131_072
 
+  /// Where it lies.
+  package static func path(forStore store: URL) -> String { url(forStore: store).path }
+
   private static func url(forStore store: URL) -> URL { URL(fileURLWithPath: store.path + suffix) }
 
   /// Finds the token for a code, the one that was made for it before or a new one. It is on the disk when this returns.

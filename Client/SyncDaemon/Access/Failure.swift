@@ -88,8 +88,12 @@ extension Failure {
       self.init(
         .unwritten, code: "unwritten-output", error.message, suggestion: error.suggestion)
     case let error as SQLiteError:
+      let status: ExitStatus =
+        if error.isCorrupt || error.isNotADatabase { .badData } else if error.isBusy {
+          .tryAgain
+        } else if error.isReadOnly { .notAllowed } else { .failed }
       self.init(
-        .failed, code: "database", "The database: \(error.words).", suggestion: error.suggestion)
+        status, code: "database", "The database: \(error.words).", suggestion: error.suggestion)
     case is CancellationError:
       self.init(.tryAgain, code: "cancelled", "The work was cancelled.", suggestion: "try again")
     default:
@@ -139,9 +143,10 @@ extension Failure {
       case _ where error.isOfRights: .notAllowed
       case .busy, .syncLocked, .tooManyFiles, .fileReplaced: .tryAgain
       case .readOnly: .notAllowed
-      case .notADatabase, .notAStore, .damaged, .strayLog, .incompatibleModel, .missingModel,
-        .newerFormat,
-        .constraint:
+      case .cannotOpen, .notADatabase, .notAStore, .damaged, .lostFile, .strayLog, .hardLinked,
+        .incompatibleModel, .missingModel, .newerFormat, .newerModel, .cannotMigrate,
+        .missingMapping, .modelNotFound, .unknownConfiguration,
+        .relationshipLeavesConfiguration, .cannotDerive, .constraint:
         .badData
       default: .failed
       }

@@ -19,6 +19,9 @@ struct ServerContext: RequestContext {
     // A log of an application's own keeps no metadata where it does not want any.
     requestID =
       source.logger[metadataKey: "hb.request.id"].map(\.description) ?? UUID().wireText
+    // By the name that the answer's field has too, and once a line.
+    logger[metadataKey: "hb.request.id"] = nil
+    logger[metadataKey: "request"] = "\(requestID)"
   }
 
   /// Where the request comes from, as text.

@@ -17,6 +17,9 @@ package struct DataFolder: Sendable {
   /// Held shared by other processes while they write, exclusively while the server checkpoints.
   package var writeLock: URL { url.appendingPathComponent("write.lock") }
 
+  /// Room on its disk that is the operator's.
+  package var reserve: DiskReserve { DiskReserve(url) }
+
   /// Lies here from before the database is made until it is: tells a database that was begun from one that was emptied.
   private var begun: URL { url.appendingPathComponent("driftless.sqlite-begun") }
 
@@ -51,7 +54,7 @@ package struct DataFolder: Sendable {
     let isThere = stat(url.path, &status) == 0
     guard isThere ? status.st_mode & S_IFMT != S_IFDIR : errno == ENOTDIR else { return }
     throw ServerError(
-      .folder,
+      .noData,
       isThere
         ? "\(url.path) is a file, and a server keeps its data in a folder"
         : "a part of the path \(url.path) is a file, and no folder",
@@ -151,7 +154,10 @@ package struct DataFolder: Sendable {
         .noData, "there is no folder \(url.path), or this user may not read it",
         suggestion: "Check --data. To begin a server there: mkdir -m 700 '\(url.path)'")
     }
-    let own = ["serve.lock", "write.lock", "lost+found", "snapshots", CertificateFolder.name]
+    let own = [
+      "serve.lock", "write.lock", "lost+found", "snapshots", CertificateFolder.name,
+      DiskReserve.name,
+    ]
     let other = names.sorted().first {
       !$0.hasPrefix(databaseName) && !$0.hasPrefix(".") && !own.contains($0)
     }

@@ -20,7 +20,9 @@ extension DataFolder {
     }
     let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
     for name in names
-    where name.hasPrefix("driftless.sqlite") || ["serve.lock", "write.lock"].contains(name) {
+    where name.hasPrefix("driftless.sqlite")
+      || ["serve.lock", "write.lock", DiskReserve.name].contains(name)
+    {
       give(url.appendingPathComponent(name).path)
     }
     let snapshots = url.appendingPathComponent("snapshots")

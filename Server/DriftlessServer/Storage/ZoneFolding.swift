@@ -8,34 +8,46 @@ import Synchronization
   import Glibc
 #endif
 
-/// Adds up the logs of the zones that are served, one zone at a time, on a thread that gives way to all others.
+/// Adds up the logs of the zones that are served, one zone at a time, on a thread that gives way to all others. What somebody
+/// waits for is done on one that does not, and before the rest, which stops for it.
 ///
 /// It reads the log as a pull does, a page at a time, and the writer does not wait for it. Nothing is lost with it: a fold
 /// that was stopped goes on when it is due again, and the log has everything.
 final class ZoneFolding: Sendable {
-  private struct State {
+  fileprivate struct State {
     /// Names of zones to look at.
     var waiting: [String] = []
     /// Places up to which logs are to be added up for their digests, by the names of zones. They come first: somebody waits.
     var asked: [(zone: String, place: LogMark)] = []
     /// Bytes that came to a zone's log since it was looked at.
     var appended: [String: Int] = [:]
-    var isRunning = false
+    /// The threads that there are. One of them works at a time.
+    var lanes: Set<Lane> = []
     var isStopped = false
   }
 
-  private enum Work {
+  fileprivate enum Lane {
+    /// Digests that somebody waits for.
+    case awaited
+    /// Folds that are due, by which nobody is kept waiting.
+    case background
+  }
+
+  fileprivate enum Work {
     case fold(String)
     case digests(String, LogMark)
   }
 
   private struct Stopped: Error {}
+  /// Somebody waits for other work.
+  private struct GivesWay: Error {}
 
   /// When a zone that another was folding is looked at again: its lease has ended by then, if it is dead.
   private static let lockedSeconds = 40.0
 
   private let state = Mutex(State())
   private let ended = DispatchSemaphore(value: 0)
+  private let turn = DispatchSemaphore(value: 1)
   private let logs: any FoldedLogs
   /// What replicas compare themselves with.
   let digests = DigestShelf()
@@ -70,7 +82,7 @@ final class ZoneFolding: Sendable {
   func stop() {
     let isRunning = state.withLock { state in
       defer { state.isStopped = true }
-      return state.isRunning && !state.isStopped
+      return !state.lanes.isEmpty && !state.isStopped
     }
     if isRunning { ended.wait() }
     logs.close()
@@ -93,7 +105,7 @@ final class ZoneFolding: Sendable {
   }
 
   private func look(at zones: [String], for asked: (zone: String, place: LogMark)? = nil) {
-    let begins = state.withLock { state in
+    let lane: Lane? = state.withLock { state in
       state.waiting += zones.filter { !state.waiting.contains($0) }
       if let asked {
         // One that asks for less has what is made for the other.
@@ -103,27 +115,33 @@ final class ZoneFolding: Sendable {
           state.asked.append(asked)
         }
       }
-      let isIdle = state.waiting.isEmpty && state.asked.isEmpty
-      guard !state.isRunning, !state.isStopped, !isIdle else { return false }
-      state.isRunning = true
-      return true
+      guard !state.isStopped else { return nil }
+      if !state.asked.isEmpty { return state.begin(.awaited) }
+      return state.waiting.isEmpty || state.lanes.contains(.awaited)
+        ? nil : state.begin(.background)
     }
-    guard begins else { return }
+    if let lane { begin(lane) }
+  }
+
+  /// A thread has the priority of the one that makes it, and cannot have a higher one again: none is made by the background's.
+  private func begin(_ lane: Lane) {
     Thread.detachNewThread {
       #if os(Linux)
         // Of this thread alone.
-        setpriority(__priority_which_t(0), 0, 10)
+        if lane == .background { setpriority(__priority_which_t(0), 0, 10) }
       #endif
-      self.run()
+      self.run(lane)
     }
   }
 
-  private func run() {
-    while let work = next() {
+  private func run(_ lane: Lane) {
+    while let work = next(lane) {
+      turn.wait()
       switch work {
       case .fold(let zone): runFold(zone)
       case .digests(let zone, let place): runDigests(zone, place)
       }
+      turn.signal()
     }
   }
 
@@ -132,6 +150,9 @@ final class ZoneFolding: Sendable {
       try fold(zone)
     } catch is Stopped {
       return
+    } catch is GivesWay {
+      // It goes on where it was.
+      state.withLock { if !$0.waiting.contains(zone) { $0.waiting.insert(zone, at: 0) } }
     } catch let error as ServerError where error.code == .locked {
       // An operator's command is at it, or another node; which may be dead, and hold its lease for a while.
       DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + Self.lockedSeconds) {
@@ -170,7 +191,7 @@ final class ZoneFolding: Sendable {
 
   private func makeDigests(of zone: ZoneRecord, at place: LogMark) throws -> SnapshotDigests {
     func made() throws -> SnapshotDigests {
-      let snapshot = try fold(zone, through: max(1, place.sequence))
+      let snapshot = try fold(zone, through: max(1, place.sequence)) { [self] in try check() }
       do {
         return try SnapshotDigests(snapshot, pause: { [self] in try check() }) {
           [logs] in try logs.bytes(of: $0, of: zone)
@@ -188,24 +209,28 @@ final class ZoneFolding: Sendable {
     }
   }
 
-  private func next() -> Work? {
-    let (work, isStopped) = state.withLock { state -> (Work?, Bool) in
-      if !state.isStopped {
-        if !state.asked.isEmpty {
-          let asked = state.asked.removeFirst()
-          return (.digests(asked.zone, asked.place), false)
-        }
-        if !state.waiting.isEmpty { return (.fold(state.waiting.removeFirst()), false) }
-      }
-      state.isRunning = false
-      return (nil, state.isStopped)
+  /// What a lane does next. Where there is nothing, its thread ends.
+  private func next(_ lane: Lane) -> Work? {
+    let (work, follows, isOver) = state.withLock { state -> (Work?, Bool, Bool) in
+      if let work = state.work(for: lane) { return (work, false, false) }
+      state.lanes.remove(lane)
+      guard !state.isStopped else { return (nil, false, state.lanes.isEmpty) }
+      // What gave way goes on.
+      let follows = lane == .awaited && !state.waiting.isEmpty
+      return (nil, follows && state.begin(.background) != nil, false)
     }
-    if work == nil, isStopped { ended.signal() }
+    if follows { begin(.background) }
+    if isOver { ended.signal() }
     return work
   }
 
   private func check() throws {
     if state.withLock({ $0.isStopped }) { throw Stopped() }
+  }
+
+  private func checkIsNotInTheWay() throws {
+    try check()
+    if state.withLock({ !$0.asked.isEmpty || $0.lanes.contains(.awaited) }) { throw GivesWay() }
   }
 
   /// A fold that nobody asked for is not begun where it might fill the disk: pushes need the room.
@@ -230,20 +255,24 @@ final class ZoneFolding: Sendable {
     guard let zone = try logs.zone(named: name) else { return }
     let former = try self.former(of: zone)
     let after = former?.place.sequence ?? 0
-    let since = try logs.logBytes(of: zone, after: after) { try check() }
+    let since = try logs.logBytes(of: zone, after: after) { try checkIsNotInTheWay() }
     // A snapshot is worth its making when the log since the last one costs a new replica as much as a part of it.
     guard since >= max(limits.foldLogBytesMin, (former?.bytes ?? 0) / 4) else { return }
-    _ = try fold(zone, through: .max)
+    _ = try fold(zone, through: .max) { [self] in try checkIsNotInTheWay() }
   }
 
-  /// - Parameter last: the last entry that is taken in.
-  private func fold(_ zone: ZoneRecord, through last: UInt64) throws -> Snapshot {
+  /// - Parameters:
+  ///   - last: the last entry that is taken in.
+  ///   - check: throws where it is not to go on.
+  private func fold(
+    _ zone: ZoneRecord, through last: UInt64, check: @escaping @Sendable () throws -> Void
+  ) throws -> Snapshot {
     let former = try self.former(of: zone)
     if let former, former.place.sequence >= last { return former }
     let after = former?.place.sequence ?? 0
     let since = try logs.logBytes(of: zone, after: after) { try check() }
     var options = FoldOptions()
-    options.pause = { [self] in try check() }
+    options.pause = check
     try checkRoom(for: since + (former?.bytes ?? 0))
     let folded = try logs.fold(zone, options: options) { place in
       try check()
@@ -259,6 +288,26 @@ final class ZoneFolding: Sendable {
         "bytes": "\(folded.bytes)", "log": "\(since)",
       ])
     return folded
+  }
+}
+
+extension ZoneFolding.State {
+  /// Notes that a lane has a thread; nil where it has one.
+  fileprivate mutating func begin(_ lane: ZoneFolding.Lane) -> ZoneFolding.Lane? {
+    lanes.insert(lane).inserted ? lane : nil
+  }
+
+  fileprivate mutating func work(for lane: ZoneFolding.Lane) -> ZoneFolding.Work? {
+    guard !isStopped else { return nil }
+    switch lane {
+    case .awaited:
+      guard !asked.isEmpty else { return nil }
+      let first = asked.removeFirst()
+      return .digests(first.zone, first.place)
+    case .background:
+      guard asked.isEmpty, !lanes.contains(.awaited), !waiting.isEmpty else { return nil }
+      return .fold(waiting.removeFirst())
+    }
   }
 }
 

@@ -135,7 +135,7 @@ extension ManagedObject {
     ObjectError(
       .typeMismatch,
       "\(entity.name).\(shape.layout.slots[slot].name) is \(shape.kinds[slot]) "
-        + "and cannot hold \(value)",
+        + "and cannot hold \(words(of: value))",
       suggestion: "Set a value of the attribute's type and range.")
   }
 }

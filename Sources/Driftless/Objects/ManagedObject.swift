@@ -277,6 +277,7 @@ open class ManagedObject {
       return "\(entity?.name ?? "")/\(key.shortText)"
     }
     if let end = looseEnds(slot).first { return "\(end.entity.name)/\(end.objectKey.shortText)" }
+    if case .date(let date) = value { return date.words }
     return value.plain.map { "\($0)" }
   }
 }

@@ -5,8 +5,8 @@ public import Foundation
 
 /// A store's contents as canonical JSON lines: equal states give equal bytes, on every replica.
 ///
-/// One line an object, sorted by entity, then identity; keys sorted; properties without a value
-/// left out:
+/// One line an object, sorted by entity, then identity; properties in the order of their names, ordered one-to-many
+/// relationships before all others; those without a value left out:
 ///
 /// ```json
 /// {"entity":"Book","id":"0192…","op":"insert","set":{"author":"0191…","pages":311,"tags":["…"]}}
@@ -50,10 +50,14 @@ public enum ReplicaExport {
       }, to: body)
   }
 
-  /// - Parameter unreadable: Hears of each value that cannot be read, which is left out then.
+  /// - Parameters:
+  ///   - brokenArchive: Hears of each value of a transformable attribute that is no archive, with the attribute's name. It is
+  ///     exported byte for byte all the same.
+  ///   - unreadable: Hears of each value that cannot be read, which is left out then.
   package static func write(
     _ store: PersistentStore, entity name: String? = nil, as operation: Operation = .insert,
     leavesOutLost: Bool = false,
+    brokenArchive: ((_ attribute: String) -> Void)? = nil,
     unreadable: (BrokenValue, ReadTransaction) throws -> Void, to body: (Data) throws -> Void
   ) throws {
     let schema = SyncSchema(store.schema)
@@ -64,7 +68,8 @@ public enum ReplicaExport {
     }
     try store.read { transaction in
       for entity in schema.entities where name == nil || entity.name == name {
-        try write(entity, as: operation, transaction, leavesOutLost, unreadable, to: body)
+        try write(
+          entity, as: operation, transaction, leavesOutLost, brokenArchive, unreadable, to: body)
       }
     }
   }
@@ -139,14 +144,15 @@ public enum ReplicaExport {
 
   private static func write(
     _ entity: SyncSchema.Entity, as operation: Operation, _ transaction: ReadTransaction,
-    _ leavesOutLost: Bool, _ unreadable: (BrokenValue, ReadTransaction) throws -> Void,
-    to body: (Data) throws -> Void
+    _ leavesOutLost: Bool, _ brokenArchive: ((String) -> Void)?,
+    _ unreadable: (BrokenValue, ReadTransaction) throws -> Void, to body: (Data) throws -> Void
   ) throws {
     var objects: [(identity: UUID, key: ObjectKey)] = []
     try transaction.forEachKey(of: entity.description) { key in
       objects.append((try transaction.identity(of: key), key))
     }
     objects.sort { $0.identity.precedes($1.identity) }
+    let archives = brokenArchive == nil ? nil : BrokenArchives(entity)
     var json = JSONText()
     // What stands in for a value that is set aside is nobody's edit: imported, it would become one.
     let parked =
@@ -159,6 +165,7 @@ public enum ReplicaExport {
       if !row.lost.isEmpty, !leavesOutLost { _ = try transaction.row(key) }
       try leaveOutGone(of: entity, &row.values, transaction)
       for value in broken { try unreadable(value, transaction) }
+      if let archives { for name in archives.names(in: row.values) { brokenArchive?(name) } }
       let setAside = try parked?.properties(of: key) ?? []
       try append(
         entity, identity, key, row.values, as: operation, leavingOut: setAside,

@@ -251,6 +251,7 @@ extension PageApplier {
     // What the insert does not name is null, or has the default of the model here: its program did not know it. What was set here
     // since is an edit of that, as it is of a value that is named.
     let named = Set(readers.map(\.property.name))
+    let values = try currentValues(of: key)
     for property in entity.properties where !named.contains(property.name) {
       if case .place = property.kind { continue }
       if try keepLeftOut(property, of: key, frame) { continue }
@@ -260,9 +261,42 @@ extension PageApplier {
       }
       var side = frame.side(group, row: row)
       if let standIn = property.standIn { side.value = standIn.value }
+      if case .attribute = property.kind, side.value == values[property.slot] {
+        try acknowledge(property, of: key, frame)
+        if pending[key]?.transaction(of: property.slot) == nil { continue }
+      }
       try zone.set(ZoneStates.Value(side: side), of: key, property.name)
       try acknowledge(property, of: key, frame)
     }
-    try applyHeld(entity, key, readers, group, row: row, isWhole: true, &frame)
+    // What both copies have alike needs no word: nothing of it is written.
+    let others = try readers.filter { reader in
+      guard try isAsHere(reader, row: row, of: key, values, &frame) else { return true }
+      try acknowledge(reader.property, of: key, frame)
+      return pending[key]?.transaction(of: reader.property.slot) != nil
+    }
+    try applyHeld(entity, key, others, group, row: row, isWhole: true, &frame)
+  }
+
+  /// Whether a row says of a property what the object has of it here.
+  private func isAsHere(
+    _ reader: PropertyReader, row: Int, of key: ObjectKey, _ values: [PropertyValue],
+    _ frame: inout FrameContext
+  ) throws -> Bool {
+    let here = values[reader.property.slot]
+    switch reader.property.kind {
+    case .attribute: return reader.value(row) == here
+    case .toOne:
+      let source = DanglingReferences.Source(key: key, property: reader.property.name)
+      guard let index = reader.reference(row) else {
+        return try here.isNull && dangling.targets(of: source).isEmpty
+      }
+      guard case .reference(let target) = here, let entry = try life(of: index, in: &frame),
+        entry.life == .alive
+      else { return false }
+      return rooted(entry.key) == rooted(target)
+    case .place(let relationship):
+      return try transaction.place(of: key, in: relationship) == reader.place(row)
+    case .elements: return false
+    }
   }
 }

@@ -162,10 +162,17 @@ extension PageApplier {
           isOneAgain && property.policy == .counter
           && (object.mark?.isOneAgain == true || (pending[key]?.transaction(of: slot) ?? 0) > 0)
         let isCounted = try isCountedAgain || wasTold && isCountedSinceLeft(property, of: key)
+        let (before, edited) = (values[slot], pending[key]?.transaction(of: slot))
         let outcome = try settleValue(
           entity, property, of: key, &values, object, isInsert: isInsert && !isCounted)
         outcomes[slot] = outcome
         if case .local = outcome { continue }
+        // Two made the object alike, as copies of one file have it: nothing is to be written, and nobody to be told.
+        if isInsert, values[slot] == before,
+          try edited.map({ try transaction.editTime($0) == remote.side.time }) ?? true
+        {
+          continue
+        }
         written.insert(slot)
       }
     }

@@ -8,7 +8,8 @@ struct StoreCheckCommand: ControlCommand {
     commandName: "check",
     abstract: "Check every table of a store by the rules that hold in it.",
     discussion: """
-      Ends with 65 when something is damaged, with 1 when parts disagree.
+      Ends with 65 when something is damaged, with 1 when parts disagree. A row that another program changed without \
+      history keeps every rule: syncctl verify compares with the zone.
 
       Example: syncctl store check shop.sqlite
       """)

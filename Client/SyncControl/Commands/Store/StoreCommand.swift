@@ -45,8 +45,9 @@ struct StoreFileArguments: ParsableArguments {
     _ output: OutputOptions
   ) throws {
     var unreadable = 0
+    var broken: [String: Int] = [:]
     try ReplicaExport.write(
-      store, entity: entity, as: operation,
+      store, entity: entity, as: operation, brokenArchive: { broken[$0, default: 0] += 1 },
       unreadable: { value, transaction in
         unreadable += 1
         if unreadable <= unreadableMax {
@@ -57,6 +58,11 @@ struct StoreFileArguments: ParsableArguments {
       output.note("\(unreadable - unreadableMax) more values cannot be read: syncctl store check")
     }
     if unreadable > 0 { output.note(BrokenValue.advice) }
+    for (name, count) in broken.sorted(by: { $0.key < $1.key }) {
+      output.note(
+        "\(count) value\(count == 1 ? "" : "s") of \(name) \(count == 1 ? "is" : "are") no archive that can be read: exported "
+          + "byte for byte, as stored")
+    }
     try reportUnknownRows(of: store, output)
     if unreadable > 0 { throw ExitCode(ExitStatus.badData.rawValue) }
   }

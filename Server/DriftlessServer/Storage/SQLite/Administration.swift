@@ -15,17 +15,26 @@ package struct Administration: ZoneAdministration {
     self.folder = folder
     let lock = try FileLock(folder.writeLock, .shared, waits: true)
     defer { lock?.release() }
-    connection = try ServerError.opening(folder.database.path) {
+    // What shares the log with other processes wants room, however little is to be written.
+    connection = try folder.reserve.withRoom { try Self.open(folder) }
+    folder.noteDatabaseIsMade()
+  }
+
+  private static func open(_ folder: DataFolder) throws -> SQLiteConnection {
+    try ServerError.opening(folder.database.path) {
       let connection = try SQLiteConnection(path: folder.database.path, mode: .readWriteCreate)
       try ServerSchema.checkIsOwn(connection)
       try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
       try ServerSchema.apply(to: connection)
       return connection
     }
-    folder.noteDatabaseIsMade()
   }
 
-  package func close() { connection.close() }
+  /// Takes back what was lent, once what was written is where it stays.
+  package func close() {
+    guard let room = folder.reserve.room, room.missing > 0 else { return connection.close() }
+    try? folder.reserve.lend { connection.close() }
+  }
 
   package func zones() throws -> [ZoneRecord] { try connection.zones() }
 
@@ -55,7 +64,7 @@ package struct Administration: ZoneAdministration {
   ///   the zone's state.
   /// - Throws: `ServerError` (`.noZone`).
   package func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord {
-    let renewed = try write {
+    let renewed = try writeAtNeed {
       try connection.renew(existingZone(name), intent: intent)
       try note(.zoneRenewed, zone: name, nil, intent.rawValue)
       return try existingZone(name)
@@ -129,6 +138,11 @@ package struct Administration: ZoneAdministration {
     let lock = try lockInPlace()
     defer { lock?.release() }
     return try connection.transaction(.immediate, body)
+  }
+
+  /// Writes what makes room or shuts somebody out: on a full disk too.
+  func writeAtNeed<Result>(_ body: () throws -> Result) throws -> Result {
+    try folder.reserve.withRoom { try write(body) }
   }
 }
 

@@ -35,20 +35,38 @@ final class Checkpointer: Sendable {
 
   func checkpointIfDue(_ database: Database, logger: Logger) {
     guard pages > pagesMax else { return }
+    checkpoint(database, logger)
+    tell(pages, logger)
+  }
+
+  /// Gives back what the write-ahead log takes up, however short it is, and takes back the room that was lent to an operator.
+  func makeRoom(_ database: Database, logger: Logger) {
+    if pages > 0 { checkpoint(database, logger) }
+    folder.reserve.fill()
+  }
+
+  /// Whether that may bring anything.
+  var canMakeRoom: Bool { folder.reserve.canGrow(by: pages * 4096) }
+
+  private func checkpoint(_ database: Database, _ logger: Logger) {
     do {
       // When another process writes, the next group tries again.
-      if let lock = try FileLock(folder.writeLock, .exclusive, waits: false) {
-        defer { lock.release() }
+      guard let lock = try FileLock(folder.writeLock, .exclusive, waits: false) else { return }
+      defer { lock.release() }
+      func copy() throws {
         try database.run { connection in
           connection.busyTimeoutMilliseconds = 0
           defer { connection.busyTimeoutMilliseconds = connection.usualBusyTimeoutMilliseconds }
           try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         }
       }
+      // What is new in the log wants room in the database before the log gives its own back. Where only a part of it had room,
+      // that would be gone.
+      guard folder.reserve.holdsLog else { return try copy() }
+      try folder.reserve.withRoom(copy)
     } catch {
       logger.warning("the write-ahead log was not copied", metadata: ["error": "\(error)"])
     }
-    tell(pages, logger)
   }
 
   private func tell(_ pages: Int, _ logger: Logger) {

@@ -127,7 +127,7 @@ extension Administration {
   }
 
   @discardableResult package func revokeCodes() throws -> [CodeRecord] {
-    try write {
+    try writeAtNeed {
       try EnrolmentCodes.dropLeft(on: connection)
       let open = try EnrolmentCodes.all(connection).filter(\.isOpen)
       try connection.run(
@@ -140,7 +140,7 @@ extension Administration {
   }
 
   package func revokeCode(id: String) throws {
-    try write {
+    try writeAtNeed {
       try connection.run(
         """
         UPDATE enrolment_code SET revoked_ms = coalesce(revoked_ms, ?)

@@ -6,8 +6,10 @@ import Foundation
 struct FolderLogs: FoldedLogs {
   private let database: Database
   private let snapshots: ZoneSnapshots
+  private let reserve: DiskReserve
 
   init(_ folder: DataFolder) throws {
+    reserve = folder.reserve
     database = try Database(path: folder.database.path, label: "folding") { _ in }
     snapshots = ZoneSnapshots(folder)
   }
@@ -58,7 +60,7 @@ struct FolderLogs: FoldedLogs {
 
   func sweep() throws { try snapshots.sweep { try zones() } }
 
-  var freeBytes: Int? { snapshots.freeBytes }
+  var freeBytes: Int? { reserve.freeBytes }
 
   func close() { database.close() }
 }

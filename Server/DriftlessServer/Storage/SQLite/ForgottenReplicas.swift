@@ -87,7 +87,7 @@ extension Administration {
   package func forgetReplicas(
     of name: String, _ choice: ForgettingChoice, isDryRun: Bool, at host: Int64
   ) throws -> ForgettingReport {
-    try write {
+    try writeAtNeed {
       let zone = try existingZone(name)
       let plan = try ForgettingPlan(
         choice, of: zone, known: replicaReports(of: zone),

@@ -20,11 +20,13 @@ final class GroupCommit: Sendable {
   private let news: ZoneNews
   private let logger: Logger
   private let clock: ServerClock
+  private let reserve: DiskReserve
 
   init(
     database: Database, checkpointer: Checkpointer, limits: LiveLimits, metrics: ServerMetrics,
-    news: ZoneNews, logger: Logger, clock: ServerClock
+    news: ZoneNews, logger: Logger, clock: ServerClock, reserve: DiskReserve
   ) {
+    self.reserve = reserve
     self.clock = clock
     self.database = database
     self.checkpointer = checkpointer
@@ -53,6 +55,12 @@ final class GroupCommit: Sendable {
     database.later { self.checkpointer.checkpointIfDue(self.database, logger: self.logger) }
   }
 
+  /// Takes back what was lent to an operator, where there is room for it by now.
+  func takeBackRoom() {
+    guard checkpointer.canMakeRoom else { return }
+    database.later { self.checkpointer.makeRoom(self.database, logger: self.logger) }
+  }
+
   private enum Action { case none, drain, refuse }
 
   /// Commits groups until nothing waits. Runs on the writer's thread.
@@ -64,6 +72,9 @@ final class GroupCommit: Sendable {
   }
 
   private func commit(_ group: [Pending]) {
+    if !reserve.hasRoom(for: Self.bytes(of: group)) {
+      checkpointer.makeRoom(database, logger: logger)
+    }
     do {
       let start = ContinuousClock.now
       let outcomes = try database.run { try self.apply(group, on: $0) }
@@ -84,9 +95,17 @@ final class GroupCommit: Sendable {
       // it must not take the others with it. Where another has the database, each would wait for it in turn.
       for pending in group { commit([pending]) }
     } catch {
+      // What the log holds of former groups may be the room that the next one wants.
+      if (error as? SQLiteError)?.isFull == true {
+        checkpointer.makeRoom(database, logger: logger)
+      }
       logger.error("a push could not be stored", metadata: ["error": "\(error)"])
       for pending in group { pending.answer.resume(throwing: ServerError(storage: error)) }
     }
+  }
+
+  private static func bytes(of group: [Pending]) -> Int {
+    group.reduce(0) { $0 + $1.push.frame.count }
   }
 
   /// All pushes of a group in one transaction.
@@ -95,6 +114,7 @@ final class GroupCommit: Sendable {
   {
     // What went into a file without a name nobody finds again.
     guard !connection.isMoved else { throw ServerError.databaseIsGone }
+    try reserve.requireRoom(Self.bytes(of: group))
     let tables = SQLiteZoneTables(connection)
     var due: Int64?
     do {

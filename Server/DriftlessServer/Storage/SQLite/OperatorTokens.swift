@@ -72,7 +72,7 @@ extension Administration {
       try handOut(token)
     } catch {
       do {
-        try write {
+        try writeAtNeed {
           try connection.run("DELETE FROM operator_token WHERE id = ?", .text(token.id))
           try note(.operatorRevoked, zone: nil, token.id, "nobody was given it")
         }
@@ -83,7 +83,7 @@ extension Administration {
   }
 
   package func revokeOperator(id: String) throws {
-    try write {
+    try writeAtNeed {
       try connection.run(
         "UPDATE operator_token SET revoked_ms = coalesce(revoked_ms, ?) WHERE id = ?",
         .integer(try serverMilliseconds()), .text(id))

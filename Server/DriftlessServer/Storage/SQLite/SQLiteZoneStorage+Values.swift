@@ -12,7 +12,8 @@ extension SQLiteZoneStorage: ValueSource {
   package func keep(
     _ piece: ValuePiece, of zone: ZoneRecord, token: String
   ) async throws -> ValueState {
-    try await values.keep(piece, of: zone, token: token)
+    try folder.reserve.requireRoom(piece.bytes.count)
+    return try await values.keep(piece, of: zone, token: token)
   }
 
   package func value(

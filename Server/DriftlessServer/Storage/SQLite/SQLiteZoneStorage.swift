@@ -69,7 +69,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
     commits = GroupCommit(
       database: writer,
       checkpointer: Checkpointer(folder: folder, limits: limits, metrics: metrics),
-      limits: limits, metrics: metrics, news: self.news, logger: logger, clock: clock)
+      limits: limits, metrics: metrics, news: self.news, logger: logger, clock: clock,
+      reserve: folder.reserve)
   }
 
   /// - Parameter bytes: the most that the file may have; 0 where nothing but the disk bounds it.
@@ -78,8 +79,12 @@ package final class SQLiteZoneStorage: ZoneStorage {
     try connection.execute("PRAGMA max_page_count=\(pages)")
   }
 
+  /// Keeps room for the operator from now on.
+  package func keepReserve() { folder.reserve.keep(limits.current.reserveBytes) }
+
   package func take(_ limits: ServerLimits) {
     self.limits.take(limits)
+    keepReserve()
     writer.later { [writer, logger] in
       do {
         try writer.run { try Self.bound($0, by: limits.databaseBytesMax) }
@@ -128,8 +133,10 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package func refill(
     _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
   ) async throws -> LogMark {
-    let place = try await writer.perform { [limits, clock] connection in
-      try Self.refill(entries, of: zone, limits: limits.current, at: clock.now(), on: connection)
+    let place = try await writer.perform { [limits, clock, folder] connection in
+      try folder.reserve.requireRoom(entries.reduce(0) { $0 + $1.push.frame.count })
+      return try Self.refill(
+        entries, of: zone, limits: limits.current, at: clock.now(), on: connection)
     }
     news.publish(zone.generation, head: place.sequence)
     folding.withLock { $0 }?.note(zone.name, bytes: entries.reduce(0) { $0 + $1.push.frame.count })
@@ -190,7 +197,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   /// Writes, since only that tells whether a push could be written.
   package func checkReady(bytes: Int) async throws {
-    if let free = snapshots.freeBytes, free < bytes { throw ServerError.noRoom(free) }
+    if let free = folder.reserve.freeBytes, free < bytes { throw ServerError.noRoom(free) }
     do {
       try await writer.perform { [clock] connection in
         guard !connection.isMoved else { throw ServerError.databaseIsGone }
@@ -236,6 +243,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
           try watch.withLock { try $0.sees(connection) }
         }
         if hasChanged { news.wakeAll() }
+        commits.takeBackRoom()
       } catch {
         logger.debug("zones and tokens could not be read", metadata: ["error": "\(error)"])
       }

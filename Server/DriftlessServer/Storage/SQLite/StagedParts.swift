@@ -202,8 +202,9 @@ extension SQLiteZoneStorage {
     try await staging.run(
       of: zone.id, cost: part.cost, most: limits.current.queuedPushesMax
     ) {
-      try await writer.perform { [limits, clock] connection in
+      try await writer.perform { [limits, clock, folder] connection in
         do {
+          try folder.reserve.requireRoom(part.frame.count)
           try Self.stage(part, of: zone, limits: limits.current, at: clock.now(), on: connection)
         } catch {
           throw ServerError(refusal: error) ?? ServerError(storage: error)

@@ -42,7 +42,7 @@ extension Administration {
       try handOut(token)
     } catch {
       do {
-        try write {
+        try writeAtNeed {
           try connection.run("DELETE FROM token WHERE id = ?", .text(token.id))
           try TokenNotes.remove(token.id, on: connection)
           try TokenBindings.remove(token.id, on: connection)
@@ -66,7 +66,7 @@ extension Administration {
   ) throws -> AccessToken {
     _ = try validToken(id)
     let token = AccessToken.mint()
-    try write {
+    try writeAtNeed {
       let old = try validToken(id)
       try insert(
         token, zone: old.zoneID, verbs: old.verbs, label: old.name,
@@ -74,7 +74,7 @@ extension Administration {
     }
     // The old one goes on being one until somebody has the new one.
     try hand(token, handOut)
-    return try write {
+    return try writeAtNeed {
       let old = try validToken(id)
       let now = try serverMilliseconds()
       if grace > 0 {
@@ -113,7 +113,7 @@ extension Administration {
   ///
   /// - Throws: `ServerError` (`.notFound`).
   package func revokeToken(id: String) throws {
-    try write {
+    try writeAtNeed {
       let update = try connection.prepare(
         "UPDATE token SET revoked_ms = coalesce(revoked_ms, ?) WHERE id = ?")
       defer { update.reset() }

@@ -76,7 +76,7 @@ extension Administration {
   @discardableResult package func changeLimits(
     of name: String, _ changes: [String: Int?]
   ) throws -> ZoneLimits {
-    try write {
+    try writeAtNeed {
       let zone = try existingZone(name)
       var limits = zone.limits
       for (bound, value) in changes { try limits.set(bound, to: value) }

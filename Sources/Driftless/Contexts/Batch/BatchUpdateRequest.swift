@@ -183,7 +183,7 @@ private struct BatchUpdate {
         guard shape.kinds[step.slot].accepts(value) else {
           throw ObjectError(
             .typeMismatch,
-            "\(shape.entity.name).\(shape.layout.slots[step.slot].name) cannot hold \(value)",
+            "\(shape.entity.name).\(shape.layout.slots[step.slot].name) cannot hold \(words(of: value))",
             suggestion: "Choose the objects or the expression so that results are in range.")
         }
         values[step.slot] = value
