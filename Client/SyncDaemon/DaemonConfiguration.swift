@@ -1,5 +1,5 @@
 import Driftless
-import DriftlessSync
+package import DriftlessSync
 package import Foundation
 import Glibc
 import ProgramStart
@@ -35,6 +35,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
     package var keyFile: URL?
     /// A command of the shell that prints them.
     package var keyCommand: String?
+    /// Which large values are fetched when somebody asks for them; nil for what the store says.
+    package var values: ValueFetching?
   }
 
   /// The path of the unix socket; nil for the usual place.
@@ -101,7 +103,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
         path: url, tokenFile: fields.path("tokenFile", in: folder),
         authorityFile: fields.path("authorityFile", in: folder),
         clientCertificateFile: fields.path("clientCertificateFile", in: folder),
-        keyFile: fields.path("keyFile", in: folder), keyCommand: fields.text("keyCommand"))
+        keyFile: fields.path("keyFile", in: folder), keyCommand: fields.text("keyCommand"),
+        values: fields.choice("values").flatMap(ValueFetching.init(rawValue:)))
       if store.keyFile != nil, store.keyCommand != nil {
         reader.complain(
           fields.line(of: "keyCommand"), "keyCommand",
