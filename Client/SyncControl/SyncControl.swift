@@ -95,7 +95,7 @@ struct SyncControlCommand: AsyncParsableCommand {
       InitCommand.self, MigrateCommand.self, EnrollCommand.self, UnenrollCommand.self,
       StatusCommand.self, WatchCommand.self, SyncCommand.self,
       PushCommand.self, PullCommand.self, LogCommand.self, ConflictsCommand.self, WhyCommand.self,
-      QuarantineCommand.self, ParkedCommand.self,
+      QuarantineCommand.self, ParkedCommand.self, ValuesCommand.self,
       ImportCommand.self, ExportCommand.self, DigestCommand.self, VerifyCommand.self,
       DiffCommand.self, ModelCommand.self,
       CodeCommand.self, StoreCommand.self, KeyCommand.self, DoctorCommand.self,

@@ -1,5 +1,5 @@
 import Driftless
-import DriftlessSync
+package import DriftlessSync
 package import Foundation
 import Glibc
 import ProgramStart
@@ -35,6 +35,8 @@ package struct DaemonConfiguration: Hashable, Sendable {
     package var keyFile: URL?
     /// A command of the shell that prints them.
     package var keyCommand: String?
+    /// Which large values are fetched when somebody asks for them; nil for what the store says.
+    package var values: ValueFetching?
     /// The path as it was given, when symbolic links are in it.
     package var link: URL?
 
@@ -129,6 +131,7 @@ package struct DaemonConfiguration: Hashable, Sendable {
         authorityFile: fields.path("authorityFile", in: folder),
         clientCertificateFile: fields.path("clientCertificateFile", in: folder),
         keyFile: fields.path("keyFile", in: folder), keyCommand: fields.text("keyCommand"),
+        values: fields.choice("values").flatMap(ValueFetching.init(rawValue:)),
         link: given == url ? nil : given)
       if store.keyFile != nil, store.keyCommand != nil {
         reader.complain(

@@ -1,3 +1,4 @@
+import DriftlessSync
 package import ProgramStart
 
 /// What a configuration of the daemon may say.
@@ -34,5 +35,9 @@ package enum DaemonSettings {
     SettingDeclaration(
       "keyCommand", .text, rival: "keyFile",
       "A command of the shell that prints the key file, in its place."),
+    SettingDeclaration(
+      "values", .choice(ValueFetching.allCases.map(\.rawValue)),
+      "Which large values are fetched when somebody asks for them, in place of what the store says."
+    ),
   ]
 }

@@ -271,7 +271,8 @@ actor StoreWorker {
       of: store, at: entry.path, tokenFile: entry.tokenFile, authorityFile: entry.authorityFile,
       clientFile: entry.clientCertificateFile,
       keys: keys.map { .known($0) }
-        ?? KeySource.of(store: entry.path, file: entry.keyFile, command: entry.keyCommand))
+        ?? KeySource.of(store: entry.path, file: entry.keyFile, command: entry.keyCommand),
+      values: entry.values)
   }
 
   // MARK: The loop

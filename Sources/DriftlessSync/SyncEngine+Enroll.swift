@@ -138,6 +138,8 @@ extension SyncEngine {
   ) throws {
     let connection = transaction.connection
     try EngineTables.create(in: transaction)
+    // What it left behind may be had again.
+    try MissedValues.forget(.left, on: transaction.connection)
     if anew {
       try checkMayBeginAnew(info, store, schema, transaction)
       // The record is damaged: of counts there is but the counters' values.

@@ -29,7 +29,15 @@ extension SyncEngine {
         reason: entry.reason, names: entry.parked.unknown.map(\.name).sorted(),
         since: entry.parked.since, bytes: entry.parked.bytes)
     }
-    let values = try ParkedValues.rows(on: connection).map { row in
+    let missed = try MissedValues.digests(on: connection)
+    let set =
+      try ParkedValues.otherRows(on: connection)
+      + (missed.isEmpty
+        ? []
+        : ParkedValues.nameRows(on: connection).filter {
+          !ParkedValues.isInZone($0.value, missed: missed)
+        })
+    let values = try set.map { row in
       ParkedEntry(
         sequence: row.sequence, sender: row.sender,
         code: LargeCell.value(in: row.value) != nil
@@ -150,13 +158,23 @@ extension SyncEngine {
       guard !failed.contains(.value(row.key, row.property)) else { return false }
       return try standIn(for: row) == nil || opens(row, transaction)
     }
+    /// What is not here can be taken in only where something of it came.
+    func rows(_ connection: SQLiteConnection) throws -> [ParkedValues.Row] {
+      let others = try ParkedValues.otherRows(on: connection)
+      let here = try ValuePieces.digests(on: connection)
+      guard !here.isEmpty else { return others }
+      return try others
+        + ParkedValues.nameRows(on: connection).filter {
+          ValueInZone($0.value).map { here.contains($0.digest) } ?? false
+        }
+    }
     func isDue(_ entry: FormerParking.Entry) -> Bool {
       self.isDue(entry.parked) && !failed.contains(.former(entry.id))
     }
     let isWaiting = try store.read { transaction -> Bool in
       let connection = transaction.connection
       if try Parking.entries(on: connection).contains(where: isDue) { return true }
-      return try ParkedValues.rows(on: connection).contains { try isDue($0, transaction) }
+      return try rows(connection).contains { try isDue($0, transaction) }
         || FormerParking.entries(on: connection).contains(where: isDue)
     }
     guard isWaiting else { return }
@@ -171,7 +189,7 @@ extension SyncEngine {
         trying(.entry(parked.sequence))
         try replay(parked, applier, &taken)
       }
-      for row in try ParkedValues.rows(on: connection)
+      for row in try rows(connection)
       where try isDue(row, applier.transaction) {
         trying(.value(row.key, row.property))
         try applier.takeIn(row)

@@ -53,6 +53,12 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let notVerified = Code(rawValue: "not-verified")
     /// A value of the object cannot be read in this store's file, and is not sent.
     public static let unreadableValue = Code(rawValue: "unreadable-value")
+    /// A large value is in the zone, and the zone cannot be reached.
+    public static let valueUnreachable = Code(rawValue: "value-unreachable")
+    /// The zone has large values of the store that were not fetched.
+    public static let valuesInZone = Code(rawValue: "values-in-zone")
+    /// A large value is neither here nor in the zone.
+    public static let valueMissing = Code(rawValue: "value-missing")
     /// A value is encrypted, and there is no key to seal it with; or a key file cannot be used.
     public static let noKey = Code(rawValue: "no-key")
     /// The pull would delete a large part of the store: it waits for a person's word.

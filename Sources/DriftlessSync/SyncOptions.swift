@@ -60,6 +60,9 @@ public struct SyncOptions: Sendable {
   public var largeValueBytesMin = SyncTuning.largeValueBytesMin
   /// Bytes of large values that one push brings: those of more go in several pushes, an object at least in each.
   public var pushValueBytesMax = SyncTuning.pushValueBytesMax
+  /// Which large values are fetched when somebody asks for them (`SyncEngine.download`); nil for what the store says
+  /// (``SyncEngine/setValueFetching(_:of:)``), and else the model.
+  public var values: ValueFetching?
   /// How often a push that is told *stale* pulls and tries again before it gives up.
   public var staleRetriesMax = SyncTuning.staleRetriesMax
   /// Deletes that stop a pull or a push until they are allowed (`sync(allowingMassDelete:)`).
@@ -97,6 +100,7 @@ public struct SyncOptions: Sendable {
     }
     return bounds(self) == bounds(other) && keptFrameSeconds == other.keptFrameSeconds
       && snapshotShare == other.snapshotShare
+      && values == other.values
       && massDelete == other.massDelete && onDiverged == other.onDiverged
       && importContextName == other.importContextName && keys == other.keys
       && Set(customPolicies.keys) == Set(other.customPolicies.keys)

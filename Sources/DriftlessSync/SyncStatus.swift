@@ -110,6 +110,10 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   /// that the zone has of two objects, kept for later, without those
   /// that a person has accepted (`SyncEngine.acceptParked(of:sequence:)`).
   public var parked: Int
+  /// Large values of objects that the zone has and this store has not fetched: they are fetched when somebody asks for them.
+  public var valuesInZone = 0
+  /// Bytes of those, each value once.
+  public var bytesInZone: Int64 = 0
   /// Objects with edits of encrypted properties that wait for a key: nothing of these leaves the host without one.
   public var withoutKey = 0
   /// How the store came back last to a server whose log was another one; nil when it never had to.

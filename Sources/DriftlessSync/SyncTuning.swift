@@ -23,6 +23,8 @@ enum SyncTuning {
   /// Seconds between two questions for a large value that came damaged, or not at all, and between two searches for one that the
   /// zone lacks and this store has not.
   static let missingValuesSeconds = 3600
+  /// Milliseconds between two looks whether another process, which syncs the store, has fetched a large value, or has ended.
+  static let otherProcessMilliseconds = 250
   /// Seconds after which a server that takes no large values is asked again whether it does.
   static let valueBoundsSeconds = 3600
   /// Bytes of large values that are not where they belong which one sync sends, or fetches: it is one thing of many.

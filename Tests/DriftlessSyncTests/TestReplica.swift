@@ -137,7 +137,13 @@ final class TestReplica {
 
   // MARK: Looking
 
+  /// What the object shows: nothing of a large value that is not here.
   func value(_ id: UUID, _ property: String) throws -> PropertyValue? {
+    try kept(id, property).map { $0.isInZone ? .null : $0 }
+  }
+
+  /// What the row has.
+  func kept(_ id: UUID, _ property: String) throws -> PropertyValue? {
     try store.read { transaction in
       guard let found = try transaction.key(of: id),
         let key = try transaction.concreteKey(root: found), let row = try transaction.row(key),

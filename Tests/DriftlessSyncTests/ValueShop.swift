@@ -16,16 +16,19 @@ struct ValueShop {
 
   init(
     _ count: Int = 2, model: ManagedObjectModel = shopModel(), keys: KeyRing? = nil,
-    pushValueBytesMax: Int = 256 << 20
+    pushValueBytesMax: Int = 256 << 20, firstUse: Set<Int> = []
   ) async throws {
     try await self.init(
       models: Array(repeating: model, count: count), keys: keys,
-      pushValueBytesMax: pushValueBytesMax)
+      pushValueBytesMax: pushValueBytesMax, firstUse: firstUse)
   }
 
-  /// - Parameter models: of each replica.
+  /// - Parameters:
+  ///   - models: of each replica.
+  ///   - firstUse: replicas that fetch values when somebody asks for them.
   init(
-    models: [ManagedObjectModel], keys: KeyRing? = nil, pushValueBytesMax: Int = 256 << 20
+    models: [ManagedObjectModel], keys: KeyRing? = nil, pushValueBytesMax: Int = 256 << 20,
+    firstUse: Set<Int> = []
   ) async throws {
     var options = SyncOptions()
     options.pushValueBytesMax = pushValueBytesMax
@@ -37,6 +40,7 @@ struct ValueShop {
     ways = models.map { _ in ValueWay(zone) }
     var replicas: [TestReplica] = []
     for (number, (way, model)) in zip(ways, models).enumerated() {
+      options.values = firstUse.contains(number) ? .firstUse : nil
       replicas.append(
         try await TestReplica(
           "r\(number)", zone: zone, clock: clock, model: model, transport: way, options: options))

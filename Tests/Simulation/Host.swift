@@ -131,6 +131,7 @@ final class Host: @unchecked Sendable {
     if scenario.keepsFewEntries { options.keptFrameBytesMax = 2500 }
     options.keys = try? KeyRing(text: keys)
     if scenario.hasLargeValues { options.largeValueBytesMin = LargeValue.bytesMin }
+    if scenario.hasFirstUse, number % 2 == 1 { options.values = .firstUse }
     options.pullBytesMax = 1000
     options.pushObjectsMax = 4
     options.partObjectsMax = scenario.partObjectsMax
@@ -164,7 +165,7 @@ final class Host: @unchecked Sendable {
   /// Takes the store out of its zone.
   func unenroll() async throws {
     await engine.close()
-    try SyncEngine.unenroll(store: store, leavingUnsent: true)
+    try SyncEngine.unenroll(store: store, leavingUnsent: true, leavingValues: true)
     await restart()
   }
 

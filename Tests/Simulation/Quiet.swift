@@ -34,6 +34,7 @@ extension Simulation {
     }
     makeRoomAtServer()
     try await syncAll(step)
+    for host in hosts where scenario.hasFirstUse { await fetchAll(host) }
     if scenario.hasMassDeletes { try await answerAll(step) }
     guard failures.isEmpty else { return }
     try await check()
@@ -81,6 +82,15 @@ extension Simulation {
     }
   }
 
+  /// Somebody looks at every large value: what comes is what was set.
+  private func fetchAll(_ host: Host) async {
+    do {
+      let report = try await host.engine.downloadAll()
+      if report.values > 0 { tell("\(host.name) fetches \(report.values) values") }
+      try host.look()
+    } catch { fail("fetch", "\(host.name): \(brief(error))") }
+  }
+
   /// Rounds: a conflict needs two, what a rule makes of it one more.
   private static let roundsMax = 6
 
@@ -121,6 +131,7 @@ extension Simulation {
     hosts.removeLast()
     do {
       _ = try await newcomer.engine.sync()
+      if scenario.hasFirstUse { await fetchAll(newcomer) }
       try newcomer.look()
       let image = newcomer.image
       if let same = hosts.first(where: { $0.version == newest }), same.image != image {
@@ -209,7 +220,11 @@ extension Simulation {
     for id in host.image.things.keys.sorted(by: { name($0) < name($1) }) {
       guard let object = try context.object(withIdentity: id) else { continue }
       let empty = try (traits[host.version].required[object.entity.name] ?? [])
-        .filter { try object.value(forKey: $0) == nil }
+        .filter { name in
+          object.entity.attributesByName[name] == nil
+            ? try object.value(forKey: name) == nil
+            : try object.valueState(forKey: name) == .none
+        }
       for property in empty.sorted()
       where !named.contains(Ledger.Place(object: id, property: property)) {
         fail("required", "\(host.name)'s \(name(id)).\(property) is empty, and nothing says so")

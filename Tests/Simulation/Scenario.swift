@@ -52,6 +52,8 @@ struct Scenario: Hashable, Sendable {
   var hasRepeatedValues = false
   /// Binary values of some bytes go by themselves.
   var hasLargeValues = false
+  /// Every other host fetches them when somebody asks for them.
+  var hasFirstUse = false
   /// Identities from outside, which several replicas insert (S12).
   var hasGivenIdentities = false
   /// One such identity for objects of two entities (S22).

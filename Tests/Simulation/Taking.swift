@@ -96,11 +96,15 @@ extension Simulation {
     guard scenario.hasNarrowModels || scenario.hasLostKeys || scenario.hasLargeValues else {
       return []
     }
+    let waiting = try SyncEngine.awaitedValues(of: host.store).map {
+      Ledger.Place(object: $0.object, property: $0.property)
+    }
     return Set(
       try SyncEngine.parked(of: host.store).compactMap { entry in
         guard let object = entry.object, let property = entry.property else { return nil }
         return Ledger.Place(object: object, property: property)
-      })
+      }
+    ).union(waiting)
   }
 
   func accept(_ host: Host, _ dice: UInt64) throws {

@@ -29,7 +29,7 @@ struct OwnerTests {
         "ZDL_KEPT", "ZDL_LACKED", "ZDL_ALIAS", "ZDL_DELETED", "ZDL_DELETED_SINCE",
         "ZDL_IMPORT", "ZDL_GRAVE",
         "ZDL_SEGMENT",
-        "ZDL_STAGED", "ZDL_VALUE",
+        "ZDL_STAGED", "ZDL_VALUE", "ZDL_MISSED", "ZDL_WANTED",
         "ZDL_PARKED_VALUE", "ZDL_PARKED_FORMER",
       ],
       "a check names the table that is damaged, and its owner is asked to forget what is in it"),

@@ -97,6 +97,14 @@ struct EnrollCommand: ControlCommand {
     help:
       "Take --without-rules back: only programs with the application's rules sync the store.")
   var withRules = false
+  @Option(
+    name: .long,
+    help: """
+      Which large values are fetched when somebody asks for them (syncctl values), by every program \
+      that is told nothing else: first-use (all that can wait), as-declared (as the model says, \
+      driftless.fetch), or eager (none).
+      """)
+  var values: Values?
   @Flag(
     name: .long,
     help: "Forget what the store knows of its zone, and offer what it holds as a new replica.")
@@ -116,6 +124,20 @@ struct EnrollCommand: ControlCommand {
     }
     guard [tokenFile, code, codeFile].compactMap(\.self).count > 1 else { return }
     throw ValidationError("Give one of --token-file, --code and --code-file.")
+  }
+
+  enum Values: String, ExpressibleByArgument, CaseIterable {
+    case firstUse = "first-use"
+    case asDeclared = "as-declared"
+    case eager
+
+    var fetching: ValueFetching {
+      switch self {
+      case .firstUse: .firstUse
+      case .asDeclared: .asDeclared
+      case .eager: .eager
+      }
+    }
   }
 
   enum OnDiverged: String, ExpressibleByArgument, CaseIterable {
@@ -185,6 +207,7 @@ struct EnrollCommand: ControlCommand {
     if let onDiverged {
       try SyncEngine.setOnDiverged(onDiverged == .ask ? .ask : .automatic, of: store)
     }
+    if let values { try SyncEngine.setValueFetching(values.fetching, of: store) }
     // It looks where the store is enrolled by now.
     await DaemonClient.wake(store: target.url)
     let status = try SyncEngine.status(of: store)

@@ -18,12 +18,16 @@ struct UnenrollCommand: ControlCommand {
   @OptionGroup var target: StoreArguments
   @Flag(name: .long, help: "Also with edits that were not sent: they stay in the store alone.")
   var leaveUnsent = false
+  @Flag(
+    name: .long,
+    help: "Also with large values that were not fetched: they stay in the zone alone.")
+  var leaveValues = false
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
     let store = try target.open()
     let zone = try SyncEngine.status(of: store).zone
-    try SyncEngine.unenroll(store: store, leavingUnsent: leaveUnsent)
+    try SyncEngine.unenroll(store: store, leavingUnsent: leaveUnsent, leavingValues: leaveValues)
     try TokenFile.remove(forStore: target.url)
     EnrolmentFile.remove(forStore: target.url)
     try AuthorityFile.remove(forStore: target.url)

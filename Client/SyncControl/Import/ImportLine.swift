@@ -25,6 +25,9 @@ struct ImportLine: Hashable {
   /// Properties whose values are taken though the model refuses them: the store had them so that the line was exported from.
   var unfit: [String] = []
 
+  /// How many properties had their values in a zone, and not in the store that the line was exported from: they stay as they are.
+  var inZone = 0
+
   /// Reads a line that is not blank.
   init(_ bytes: UnsafeBufferPointer<UInt8>, number: Int) throws(ImportError) {
     self.number = number
@@ -63,7 +66,9 @@ struct ImportLine: Hashable {
         line: number, "\"op\" is \"\(other)\"; it is insert, update, upsert, delete or save")
     }
     switch operation {
-    case .insert, .update, .upsert: unfit = try fields.texts("unfit")
+    case .insert, .update, .upsert:
+      unfit = try fields.texts("unfit")
+      inZone = try fields.object("inZone").count
     case .delete, .save: break
     }
     try fields.end()

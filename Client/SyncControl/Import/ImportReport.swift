@@ -7,6 +7,9 @@ package struct ImportReport: Hashable, Sendable, Codable {
   /// Objects with values that the model refuses, as the store had them that the lines are of.
   package var unfit = 0
 
+  /// Values that were in a zone, and not in the store that the lines are of: their properties stay as they are.
+  package var inZone = 0
+
   package init(transactions: Int = 0) { self.transactions = transactions }
 
   mutating func add(_ other: ImportReport) {
@@ -15,6 +18,7 @@ package struct ImportReport: Hashable, Sendable, Codable {
     updated += other.updated
     deleted += other.deleted
     unfit += other.unfit
+    inZone += other.inZone
   }
 
   /// One line for a person.
@@ -24,6 +28,10 @@ package struct ImportReport: Hashable, Sendable, Codable {
       + (unfit == 0
         ? ""
         : "; \(unfit) object\(unfit == 1 ? " has" : "s have") values that the model refuses, as the file says (\"unfit\")")
+      + (inZone == 0
+        ? ""
+        : "; \(inZone) value\(inZone == 1 ? " is" : "s are") not in the file, whose store had not fetched "
+          + "\(inZone == 1 ? "it" : "them") (\"inZone\")")
   }
 }
 

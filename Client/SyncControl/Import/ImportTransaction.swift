@@ -133,6 +133,7 @@ final class ImportTransaction {
       let identity = identity(made.id, try shapes.shape(made.entity, line.number).entity)
       coming[identity]?.count -= 1
     }
+    counts.inZone += line.inZone
     switch line.operation {
     case .insert(let name, let id, let set):
       let object = try insert(entity: name, id: id, line.number)

@@ -6,8 +6,10 @@ extension ModelLint {
     lookAtSettings(
       entity.userInfo, entity.name,
       known: [
-        ConflictPolicy.userInfoKey, DeletePolicy.userInfoKey, PropertyDescription.formerNamesKey,
+        ConflictPolicy.userInfoKey, DeletePolicy.userInfoKey, FetchTiming.userInfoKey,
+        PropertyDescription.formerNamesKey,
       ])
+    lookAtFetch(entity.userInfo, entity.name, obstacle: nil)
     if let policy = ownPolicy(entity.userInfo) {
       if case .custom(let name) = policy {
         addCustom(name, entity.name, "all properties that name no other")

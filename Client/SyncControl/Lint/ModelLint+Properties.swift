@@ -12,9 +12,11 @@ extension ModelLint {
     lookAtSettings(
       attribute.userInfo, element,
       known: [
-        ConflictPolicy.userInfoKey, AttributeDescription.encryptedKey,
+        ConflictPolicy.userInfoKey, AttributeDescription.encryptedKey, FetchTiming.userInfoKey,
         PropertyDescription.formerNamesKey,
       ])
+    lookAtFetch(
+      attribute.userInfo, element, obstacle: fetchObstacle(attribute, of: entity, around))
     lookAtEncryption(
       attribute.userInfo, element,
       obstacle: attribute.isKept ? nil : "which is not synced, so nothing of it is ever sealed")
@@ -95,6 +97,37 @@ extension ModelLint {
     add(
       .unfitEncryption, element, "says \(key), \(obstacle)",
       "Take the word away; encrypt the attributes that shall not be read.")
+  }
+
+  /// Whoever believes that values wait has to be told which never do.
+  mutating func lookAtFetch(
+    _ userInfo: [String: String], _ element: String, obstacle: String?
+  ) {
+    let key = FetchTiming.userInfoKey
+    guard let text = userInfo[key] else { return }
+    guard let timing = FetchTiming(rawValue: text) else {
+      let words = FetchTiming.allCases.map(\.rawValue).joined(separator: " or ")
+      return add(
+        .unfitFetch, element, "says \(key) = \(text), which is no word for when values are fetched",
+        "Write \(words).")
+    }
+    guard timing == .firstUse, let obstacle else { return }
+    add(.unfitFetch, element, "says \(key) = \(text), \(obstacle)", "Take the word away.")
+  }
+
+  private func fetchObstacle(
+    _ attribute: AttributeDescription, of entity: EntityDescription, _ around: ConflictPolicy?
+  ) -> String? {
+    guard attribute.isKept else { return "which is not synced" }
+    guard attribute.type == .binaryData || attribute.type == .transformable else {
+      return "and has the type \(attribute.type): only what is bytes waits in the zone"
+    }
+    let policy = ownPolicy(attribute.userInfo) ?? around ?? ownPolicy(entity.userInfo)
+    guard policy?.addsToFormer != true else {
+      return "and edits add to what is there, which has to be here for that"
+    }
+    let isKeyed = entity.uniquenessConstraints.contains { $0.contains(attribute.name) }
+    return isKeyed ? "and is part of a unique key, which has to be here" : nil
   }
 
   private static let noWords = ["0", "false", "no", ""]

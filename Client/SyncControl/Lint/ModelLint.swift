@@ -16,6 +16,7 @@ struct ModelLint: Encodable {
       case sharedName = "shared-name"
       case twofoldOrder = "twofold-order"
       case unfitEncryption = "unfit-encryption"
+      case unfitFetch = "unfit-fetch"
       case unfitPolicy = "unfit-policy"
       case unknownSetting = "unknown-setting"
       case unknownWord = "unknown-word"

@@ -61,6 +61,7 @@ struct StatusReport: Encodable {
     case store, server, zone, replica, name, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, withoutKey, lastSync, lastError, syncing, daemon
     case failure, parkedSince, reconciled, zoneReplaced, lostCommits, clockOffsetMilliseconds
+    case valuesInZone, bytesInZone
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -90,6 +91,8 @@ struct StatusReport: Encodable {
     try container.encode(status.zoneWasReplaced, forKey: .zoneReplaced)
     try container.encode(lost, forKey: .lostCommits)
     try container.encode(clockOffsetMilliseconds, forKey: .clockOffsetMilliseconds)
+    try container.encode(status.valuesInZone, forKey: .valuesInZone)
+    try container.encode(status.bytesInZone, forKey: .bytesInZone)
   }
 
   /// The daemon may know more than the store: an error before the store could be written.
@@ -137,6 +140,14 @@ struct StatusReport: Encodable {
           ))
       }
       if status.withoutKey > 0 { rows.append(("no key", withoutKey)) }
+      if status.valuesInZone > 0 {
+        rows.append(
+          (
+            "in the zone",
+            Self.count(status.valuesInZone, "large value", "large values")
+              + " of \(status.bytesInZone) bytes, fetched when asked for (syncctl values)"
+          ))
+      }
       if let parked = ParkedText.summary(parked) { rows.append(("parked", parked)) }
       if let done = status.reconciled {
         rows.append(("came back", "\(moment(done.time)): \(done.text)"))

@@ -7,6 +7,7 @@ package enum AdvisedCommand {
   private static let commands: [String: Set<String>] = [
     "conflicts": ["list", "undo", "keep"], "quarantine": ["list", "retry"],
     "parked": ["list", "show", "retry", "accept"], "key": ["use", "reseal"],
+    "values": ["list", "download"],
     "status": [], "watch": [], "sync": [], "push": [], "pull": [], "log": [], "why": [],
     "import": [], "export": [], "digest": [], "verify": [], "doctor": [], "enroll": [],
     "unenroll": [], "init": [],

@@ -164,16 +164,20 @@ package enum StoreAccess {
     private let name: ReplicaName?
     /// What encrypted properties are sealed with; nil for a store without.
     package let keys: KeyRing?
+    /// Which large values are fetched when somebody asks for them; nil for what the store says.
+    private let values: ValueFetching?
 
     /// - Parameters:
     ///   - tokenFile: Nil for the token beside the store.
     ///   - authorityFile: Nil for the authorities beside the store, or those of the system.
     ///   - clientFile: Nil for the certificate of this host beside the store, where there is one.
     ///   - keys: Nil for the key file beside the store, where there is one.
+    ///   - values: Nil for what the store says.
     package init(
       of store: PersistentStore, at url: URL, tokenFile: URL? = nil, authorityFile: URL? = nil,
-      clientFile: URL? = nil, keys: KeySource? = nil
+      clientFile: URL? = nil, keys: KeySource? = nil, values: ValueFetching? = nil
     ) throws {
+      self.values = values
       guard let home = try SyncEngine.home(of: store) else {
         throw Failure(
           .failed, code: "not-enrolled", "\(url.path) is not enrolled with a server.",
@@ -197,6 +201,7 @@ package enum StoreAccess {
     package var options: SyncOptions {
       var options = SyncOptions()
       options.keys = keys
+      options.values = values
       return options
     }
 

@@ -244,7 +244,8 @@ struct MappingExpressions {
 
   private static func plain(_ operand: Operand) -> Any? {
     switch operand {
-    case .value(let value): value.plain
+    // What is not here goes on being that.
+    case .value(let value): value.isInZone ? value : value.plain
     case .object(let object): object as? ManagedObject
     case .list(let elements): elements.map(plain)
     }

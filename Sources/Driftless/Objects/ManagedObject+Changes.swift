@@ -8,7 +8,7 @@ extension ManagedObject {
     var result: [String: Any?] = [:]
     for slot in changedSlots.indexes {
       let name = shape.layout.slots[slot].name
-      result.updateValue(self[name], forKey: name)
+      result.updateValue(listedValue(forKey: name), forKey: name)
     }
     return result
   }

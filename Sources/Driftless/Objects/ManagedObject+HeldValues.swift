@@ -1,10 +1,11 @@
 // An attribute's value without a box around it, for accessors in other words than this module's.
 extension ManagedObject {
-  /// What an attribute holds; nil where the name is of something else, or of nothing.
+  /// What an attribute holds; nil where the name is of something else, or of nothing, and where the value is not here yet.
   package final func heldValue(of name: PropertyName) -> PropertyValue? {
     let slot = shape.layout.index(of: name)
     guard slot >= 0, shape.kinds[slot].isOfAttribute else { return nil }
-    return read(slot)
+    let value = read(slot)
+    return value.isInZone ? nil : value
   }
 
   /// Sets an attribute to a value of just its type. False where that is not what it is, and nothing is set.

@@ -6,7 +6,15 @@ extension ManagedObject {
   ///
   /// A value that does not fit is not taken, and saves throw an ``ObjectError`` (``ManagedObjectContext/accessorErrors``).
   public final subscript(name: String) -> Any? {
-    get { try? value(forKey: name) }
+    get {
+      do throws(ObjectError) {
+        return try value(forKey: name)
+      } catch {
+        // There is such a property, and nil is not its value.
+        if error.code == .valueNotHere { deferError { throw error } }
+        return nil
+      }
+    }
     set { deferError { try setValue(newValue, forKey: name) } }
   }
 
@@ -20,7 +28,8 @@ extension ManagedObject {
   /// The value of a property: of an attribute as its Swift type, of a to-one relationship the
   /// object, of a to-many relationship an array, of a composite attribute a dictionary, of a fetched property an array of
   /// what it finds now.
-  /// - Throws: ``ObjectError`` when the entity has no such property, or a fetched property cannot be fetched.
+  /// - Throws: ``ObjectError`` when the entity has no such property, or a fetched property cannot be fetched, and with the code
+  ///   `valueNotHere` for a large value that the zone has and this store has not fetched yet.
   @_disfavoredOverload
   public final func value(forKey name: String) throws(ObjectError) -> Any? {
     guard let slot = shape.layout.index(named: name) else {
@@ -31,7 +40,11 @@ extension ManagedObject {
       guard !leaves.isEmpty else { throw unknownProperty(name) }
       return leaves.compactMapValues { read($0).plain }
     }
-    guard let relation = shape.relations[slot] else { return plainValue(of: slot) }
+    guard let relation = shape.relations[slot] else {
+      let value = read(slot)
+      if value.isInZone { throw notHere(value, slot) }
+      return plain(value, at: slot)
+    }
     return relation.isToMany
       ? destinations(slot) : destination(of: relation, as: ManagedObject.self)
   }
@@ -75,11 +88,13 @@ extension ManagedObject {
     return converted
   }
 
-  /// The value as its Swift type: of a transformable attribute what its transformer makes of it.
-  private final func plainValue(of slot: Int) -> Any? { plain(read(slot), at: slot) }
+  /// A present value for those who list several: nil for one that is not here as well.
+  final func listedValue(forKey name: String) -> Any? { (try? value(forKey: name)) ?? nil }
 
+  /// The value as its Swift type: of a transformable attribute what its transformer makes of it.
   final func plain(_ value: PropertyValue, at slot: Int) -> Any? {
-    guard case .data(let data) = value, let transformer = transformer(of: slot) else {
+    guard case .data(let data) = value, !value.isInZone, let transformer = transformer(of: slot)
+    else {
       return value.plain
     }
     return transformer.value(of: data)
@@ -95,7 +110,7 @@ extension ManagedObject {
   /// What is there already, where another archive holds an equal value: the same dictionary has many.
   private final func known(_ new: PropertyValue, at slot: Int) -> PropertyValue {
     guard case .data(let data) = new, let transformer = transformer(of: slot),
-      case .data(let present) = read(slot), present != data,
+      case .data(let present) = read(slot), present != data, !PropertyValue.data(present).isInZone,
       let old = transformer.value(of: present), let given = transformer.value(of: data)
     else { return new }
     return Self.areEqual(old, given) ? .data(present) : new

@@ -11,7 +11,7 @@ extension ManagedObject {
   /// objects, of an ordered one an array.
   ///
   /// Reads the object's row when it is a fault.
-  /// - Throws: ``ObjectError`` when the entity has no such property.
+  /// - Throws: ``ObjectError`` when the entity has no such property, or its value is not here yet (`valueNotHere`).
   @_disfavoredOverload
   public final func primitiveValue(forKey name: String) throws(ObjectError) -> Any? {
     if let slot = shape.layout.index(named: name), let relation = shape.relations[slot],
@@ -22,6 +22,7 @@ extension ManagedObject {
     }
     let slot = try primitiveSlot(name)
     let value = read(slot)
+    if value.isInZone { throw notHere(value, slot) }
     if case .reference(let key) = value { return objects([key]).first }
     if isLoose, let end = looseEnds(slot).first { return end }
     return value.plain
@@ -101,7 +102,7 @@ extension ManagedObject {
     var result: [String: Any?] = [:]
     for slot in changedInEvent.indexes where !shape.isTransient[slot] {
       let name = shape.layout.slots[slot].name
-      result.updateValue(self[name], forKey: name)
+      result.updateValue(listedValue(forKey: name), forKey: name)
     }
     return result
   }

@@ -55,7 +55,12 @@ extension ManagedObject {
       deferError { throw unknownProperty(name.name) }
       return .null
     }
-    return read(slot)
+    let value = read(slot)
+    if value.isInZone {
+      deferError { throw notHere(value, slot) }
+      return .null
+    }
+    return value
   }
 
   /// A value did not convert: where the attribute is of another type than the key says, that is told. One that is out of
@@ -91,10 +96,23 @@ extension ManagedObject {
   /// ```swift
   /// let title = try book.accessing { book.title }
   /// ```
-  /// - Throws: what `body` throws, else ``ObjectError`` with the code `unreadable`, `typeMismatch` or `unknownProperty`.
+  /// - Throws: what `body` throws, else ``ObjectError`` with the code `unreadable`, `valueNotHere`, `typeMismatch` or
+  ///   `unknownProperty`.
   public final func accessing<Result>(_ body: () throws -> Result) throws -> Result {
     guard let graph else { return try keptParts.throwingErrors(of: body) }
     return try graph.throwingErrors(of: body)
+  }
+
+  /// - Parameter value: What stands for the value that is not here.
+  final func notHere(_ value: PropertyValue, _ slot: Int) -> ObjectError {
+    let name = "\(entity.name).\(shape.layout.slots[slot].name)"
+    let length = ValueInZone(value)?.length ?? 0
+    return ObjectError(
+      .valueNotHere,
+      "\(name) of \(objectID) has \(length) bytes that were not fetched yet",
+      suggestion:
+        "Have the store's engine fetch it (SyncEngine.download, syncctl values download), "
+        + "or ask valueState(of:) first.")
   }
 
   /// - Parameter cause: Nil where it was told before.

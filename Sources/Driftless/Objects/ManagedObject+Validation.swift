@@ -87,7 +87,7 @@ extension ManagedObject {
         switch slot.kind {
         case .attribute(let attribute, _):
           // A new key of a fault that only got new related objects: its values did not change.
-          if state.contains(.fault) { continue }
+          if state.contains(.fault) || values[slot.index].isInZone { continue }
           try attribute.validate(values[slot.index])
         case .toOne(let relationship):
           if state.contains(.fault) { continue }

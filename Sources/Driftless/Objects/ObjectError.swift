@@ -36,6 +36,8 @@ public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let changedInRead = Code(rawValue: "changed-in-read")
     /// A save was asked for inside of one, or inside of work that is saved when it ends.
     public static let nestedSave = Code(rawValue: "nested-save")
+    /// The zone has the value, and this store has not fetched it yet.
+    public static let valueNotHere = Code(rawValue: "value-not-here")
     /// The object's values could not be read from the store.
     public static let unreadable = Code(rawValue: "unreadable")
   }

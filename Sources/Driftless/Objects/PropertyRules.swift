@@ -44,9 +44,9 @@ extension ManagedObject {
     guard !state.contains(.fault) else { return }
     let all = PropertyRules.rules.all(of: type(of: self))
     for (name, rules) in all.sorted(by: { $0.key < $1.key }) {
-      guard let slot = shape.layout.index(named: name), shape.relations[slot] == nil else {
-        continue
-      }
+      guard let slot = shape.layout.index(named: name), shape.relations[slot] == nil,
+        !values[slot].isInZone
+      else { continue }
       do {
         let corrected = try self.corrected(values[slot], at: slot, by: rules)
         if corrected != values[slot] { write(corrected, at: slot) }
@@ -65,7 +65,10 @@ extension ManagedObject {
     guard !all.isEmpty else { return }
     if state.contains(.fault) { fire() }
     for (name, methods) in all.sorted(by: { $0.key < $1.key }) {
-      guard let slot = shape.layout.index(named: name), !broken.contains(slot) else { continue }
+      guard let slot = shape.layout.index(named: name), !broken.contains(slot),
+        // It was looked at where it was set.
+        !values[slot].isInZone
+      else { continue }
       do {
         var value = try value(forKey: name)
         if try correct(&value, by: methods) { try setValue(value, forKey: name) }

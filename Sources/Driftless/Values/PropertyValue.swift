@@ -93,7 +93,7 @@ extension PropertyValue: Hashable {
 }
 
 extension PropertyValue {
-  /// The value as its Swift type; nil for none.
+  /// The value as its Swift type; nil for none, and for a large value that the zone has and this store has not.
   public var plain: (any Sendable)? {
     switch self {
     case .null: nil
@@ -103,7 +103,7 @@ extension PropertyValue {
     case .decimal(let value): value
     case .string(let value): value
     case .date(let value): value
-    case .data(let value): value
+    case .data(let value): isInZone ? nil : value
     case .uuid(let value): value
     case .uri(let value): value
     case .reference(let value): value

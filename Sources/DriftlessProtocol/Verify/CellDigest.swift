@@ -48,6 +48,12 @@ package struct CellBytes {
     set(large: value.bytes)
   }
 
+  /// A value that is told by its name.
+  package mutating func set(large: LargeValue) {
+    begin(.bytes)
+    set(large: large.bytes)
+  }
+
   /// What a fold keeps.
   mutating func set(_ value: FoldValue) {
     kind = UInt8(truncatingIfNeeded: value.kind)

@@ -183,6 +183,11 @@ struct ZoneAnew {
     return try directory.key(ofNumber: number)
   }
 
+  /// Of what is not here yet the row has the name, which is the same as the value.
+  private static func setAside(_ value: PropertyValue?) -> PropertyValue {
+    value.map { $0.isInZone ? .null : $0 } ?? .null
+  }
+
   private mutating func differing(
     _ property: SyncSchema.Property, _ theirs: (key: ObjectKey, values: [PropertyValue]),
     _ ours: (key: ObjectKey, values: [PropertyValue])
@@ -195,7 +200,7 @@ struct ZoneAnew {
       let there = try otherParked.value(of: theirs.key, property.name)
       let areSame =
         CellBytes.areSame(ours.values[property.slot], theirs.values[property.slot])
-        && CellBytes.areSame(parked ?? .null, there ?? .null)
+        && CellBytes.areSame(Self.setAside(parked), Self.setAside(there))
       return areSame ? nil : cell
     case (.toOne, .value(let value)):
       var local = ours.values[property.slot]

@@ -3,9 +3,12 @@ import DriftlessSQLite
 import Foundation
 
 /// What could not be taken in: `ZDL_PARKED`, entries of the log; `ZDL_PARKED_VALUE`, single values; and `ZDL_STRUCK`, what
-/// later entries set of them.
+/// later entries set of them; and `ZDL_MISSED` and `ZDL_WANTED`, large values that were asked for.
 struct ParkingCheck: EngineCheck {
-  let tables = ["ZDL_PARKED", "ZDL_PARKED_FORMER", "ZDL_PARKED_VALUE", "ZDL_STRUCK"]
+  let tables = [
+    "ZDL_PARKED", "ZDL_PARKED_FORMER", "ZDL_PARKED_VALUE", "ZDL_STRUCK",
+    "ZDL_MISSED", "ZDL_WANTED",
+  ]
 
   private static let suggestion =
     "Keep a copy of the file; then run syncctl enroll --anew: what is set aside comes anew."
@@ -39,6 +42,14 @@ struct ParkingCheck: EngineCheck {
         RowRule("length(objects) % 16 = 0", "objects is not a list of identities")
       ],
       suggestion: "Keep a copy of the file: no zone has what is set aside of a log that is gone.")
+    for (table, rules) in [
+      ("ZDL_MISSED", MissedValues.rules), ("ZDL_WANTED", WantedValues.rules),
+    ] where inspection.has(table) {
+      try inspection.check(
+        table, key: ["digest"], rules,
+        suggestion: "Keep a copy of the file; then run syncctl enroll --anew: it is asked for anew."
+      )
+    }
     try inspection.check(
       "ZDL_STRUCK", key: ["number", "property"],
       Parking.struckRules, suggestion: Self.suggestion)

@@ -123,6 +123,7 @@ extension EngineTables {
       (SyncEngine.retrySetting, .integer(let number)),
       (SyncEngine.missingSetting, .integer(let number)):
       number == 1
+    case (ValueTiming.setting, .text(let text)): ValueFetching(rawValue: text) != nil
     case (SyncEngine.nameSetting, .text(let text)): ReplicaName(text) != nil
     case (MassDeleteBrake.meantSetting, .integer(let number)),
       (WaitingDeletes.setting, .integer(let number)):

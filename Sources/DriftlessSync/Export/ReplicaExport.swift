@@ -1,5 +1,6 @@
 import Crypto
 public import Driftless
+import DriftlessProtocol
 import DriftlessSQLite
 public import Foundation
 
@@ -16,7 +17,8 @@ public import Foundation
 /// arrays in their order; another to-many relationship whose other end is to-one is said there. Values are
 /// spelled as `JSONText` says; a null is left out where a new object has it. The lines can be imported again:
 /// an object with a value that its model refuses, say without a reference that is required, has the names of such
-/// properties in `"unfit"`, and is taken with them.
+/// properties in `"unfit"`, and is taken with them. A large value that the zone has and the store has not is named in `"inZone"`, and an
+/// import leaves its property as it is.
 public enum ReplicaExport {
   /// What a line asks of the store that it is imported into.
   public enum Operation: String, Sendable, CaseIterable {
@@ -213,9 +215,14 @@ public enum ReplicaExport {
       json.raw(":")
       list(identities, to: &json)
     }
+    var inZone: [(name: String, value: ValueInZone)] = []
     for property in entity.properties {
       if case .place = property.kind { continue }
       if unread.contains(property.slot) { continue }
+      if let named = ValueInZone(values[property.slot]) {
+        inZone.append((property.name, named))
+        continue
+      }
       // What was set here since stands in for nothing.
       if leavingOut.contains(property.name),
         values[property.slot] == property.standIn?.shown ?? .null
@@ -237,7 +244,7 @@ public enum ReplicaExport {
     }
     json.raw("}")
     let unfit = try UnfitValues.names(
-      of: key, entity, values, leavingOut: leavingOut, transaction)
+      of: key, entity, values, leavingOut: leavingOut.union(inZone.map(\.name)), transaction)
     if !unfit.isEmpty {
       json.raw(",\"unfit\":[")
       for (index, name) in unfit.enumerated() {
@@ -246,7 +253,24 @@ public enum ReplicaExport {
       }
       json.raw("]")
     }
+    if !inZone.isEmpty {
+      json.raw(",\"inZone\":{")
+      for (index, entry) in inZone.enumerated() {
+        if index > 0 { json.raw(",") }
+        json.string(entry.name)
+        json.raw(":")
+        append(entry.value, to: &json)
+      }
+      json.raw("}")
+    }
     json.raw("}\n")
+  }
+
+  private static func append(_ value: ValueInZone, to json: inout JSONText) {
+    let name = LargeValue(bytes: value.name)?.name ?? ""
+    json.raw("{\"bytes\":\(value.length),\"sha256\":")
+    json.string(name)
+    json.raw("}")
   }
 
   /// Appends the value of one property.
@@ -258,6 +282,11 @@ public enum ReplicaExport {
       return json.raw(try transaction.place(of: key, in: relationship).map(String.init) ?? "null")
     }
     guard case .elements(let relationship) = property.kind else {
+      if let named = ValueInZone(values[property.slot]) {
+        json.raw("{\"inZone\":")
+        append(named, to: &json)
+        return json.raw("}")
+      }
       return try json.value(values[property.slot]) { key, json in
         json.uuid(try transaction.identity(of: key))
       }

@@ -233,6 +233,8 @@ struct JournalDraft {
       guard let standIn = property.standIn else { continue }
       if row[slot].isNull, lost.contains(slot) {
         row[slot] = MissingValue.lost
+      } else if row[slot].isInZone {
+        row[slot] = MissingValue.setAside(row[slot])
       } else if row[slot] == standIn.shown, let value = try parked.value(of: key, property.name) {
         row[slot] = MissingValue.setAside(value)
       }

@@ -312,6 +312,10 @@ struct PutBack {
           CellOpener(transaction, schema: schema)
           .value(ofCell: cell, property, of: entity, identity: entry.object) ?? kept
       }
+      if kept.isInZone, property.standIn?.showsNames == true {
+        values[property.slot] = kept  // The zone has it, or says that it has not when it is told.
+        continue
+      }
       kept = Widening.widened(kept, property.kind)
       if let refusal = property.standIn?.refusal(of: kept) {
         missing.append("\(property.name) (\(refusal))")

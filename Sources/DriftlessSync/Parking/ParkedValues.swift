@@ -108,12 +108,61 @@ struct ParkedValues {
   }
 
   static func rows(on connection: SQLiteConnection) throws -> [Row] {
+    try rows(where: "1", on: connection)
+  }
+
+  /// Those whose values are not here, and are told by their names: in a store that fetches values on first use they may be very many.
+  static func nameRows(on connection: SQLiteConnection) throws -> [Row] {
+    try rows(where: isName, on: connection)
+  }
+
+  /// All others.
+  static func otherRows(on connection: SQLiteConnection) throws -> [Row] {
+    try rows(where: "NOT (\(isName))", on: connection)
+  }
+
+  /// What a row is with a name for its value: as long as one, and with its mark behind the words of `RowArchive`.
+  private static let isName: String = {
+    let some = [UInt8](repeating: 0, count: 40)
+    let bytes = ValueInZone(name: some, isSealed: false)?.bytes ?? []
+    let archive = RowArchive.encode([.data(Data(bytes))])
+    let first = archive.count - bytes.count + 1
+    let mark = bytes.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    return "length(value) = \(archive.count) AND substr(value, \(first), 16) = x'\(mark)'"
+  }()
+
+  /// How many values are in the zone and not here, which nobody asked for in vain, and how many bytes they have, each value once.
+  static func inZone(on connection: SQLiteConnection) throws -> (count: Int, bytes: Int64) {
+    guard try EngineTables.has(table, on: connection) else { return (0, 0) }
+    let missed = try MissedValues.digests(on: connection)
+    var (count, bytes) = (0, Int64(0))
+    var seen: Set<Data> = []
+    try connection.forEachRow("SELECT substr(value, -41) FROM ZDL_PARKED_VALUE WHERE \(isName)") {
+      let data = $0.data(0)
+      guard let value = ValueInZone(name: data.dropFirst(), isSealed: data.first == 1),
+        missed[value.digest] == nil
+      else { return }
+      count += 1
+      if seen.insert(value.digest).inserted {
+        bytes = bytes.addingReportingOverflow(value.length).partialValue
+      }
+    }
+    return (count, bytes)
+  }
+
+  /// Whether a value waits in the zone, and nobody asked for it in vain.
+  static func isInZone(_ value: PropertyValue, missed: [Data: MissedValues.Reason]) -> Bool {
+    ValueInZone(value).map { missed[$0.digest] == nil } ?? false
+  }
+
+  private static func rows(where condition: String, on connection: SQLiteConnection) throws -> [Row]
+  {
     guard try EngineTables.has(table, on: connection) else { return [] }
     var rows: [Row] = []
     try connection.forEachRow(
       """
       SELECT entity, key, property, value, sequence, sender, reason, since FROM ZDL_PARKED_VALUE
-      ORDER BY sequence, entity, key, property
+      WHERE \(condition) ORDER BY sequence, entity, key, property
       """
     ) { row in
       let bytes = row.data(3)
@@ -134,13 +183,21 @@ struct ParkedValues {
     try connection.perform("DELETE FROM ZDL_PARKED_VALUE")
   }
 
-  /// How many there are of one entry, or of all.
+  /// How many there are of one entry, or of all, without what waits in the zone until somebody asks for it.
   static func count(of sequence: UInt64? = nil, on connection: SQLiteConnection) throws -> Int {
     guard try EngineTables.has(table, on: connection) else { return 0 }
     let asked: SQLiteValue = sequence.map { .unsigned($0) } ?? .null
-    return Int(
-      truncatingIfNeeded: try connection.number(
-        "SELECT count(*) FROM ZDL_PARKED_VALUE WHERE sequence = ? OR ? IS NULL", [asked, asked]))
+    let others = try connection.number(
+      """
+      SELECT count(*) FROM ZDL_PARKED_VALUE
+      WHERE (sequence = ? OR ? IS NULL) AND NOT (\(isName))
+      """, [asked, asked])
+    let missed = try MissedValues.digests(on: connection)
+    guard !missed.isEmpty else { return Int(truncatingIfNeeded: others) }
+    return try Int(truncatingIfNeeded: others)
+      + nameRows(on: connection).count {
+        (sequence ?? $0.sequence) == $0.sequence && !isInZone($0.value, missed: missed)
+      }
   }
 
   /// What each row keeps by itself.

@@ -94,10 +94,10 @@ struct RefusedValues {
         applier.pending[key]?.transaction(of: property.slot) == nil,
         applier.keptKeys.values[key]?[property.slot] == nil,
         let row = try transaction.knownOwnRow(key), !row.lost.contains(property.slot),
-        row.values[property.slot] != standIn.shown
+        row.values[property.slot] != standIn.shown(for: parked.value)
       else { continue }
       var values = row.values
-      values[property.slot] = standIn.shown
+      values[property.slot] = standIn.shown(for: parked.value)
       try transaction.update(
         key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
     }
@@ -153,7 +153,7 @@ struct RefusedValues {
     var mask = PropertyMask()
     var isDone = true
     for property in limited
-    where !row.lost.contains(property.slot)
+    where !row.lost.contains(property.slot) && !values[property.slot].isInZone
       && property.standIn?.refusal(of: values[property.slot]) != nil
     {
       // What waits for a unique key is null here until it is free.

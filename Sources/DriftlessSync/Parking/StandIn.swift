@@ -12,6 +12,9 @@ struct StandIn {
   /// What is shown of a value that the model cannot hold: null of a unique key, since two objects that show one value of it
   /// would not fit into one store, and which of them shows it is no function of the zone's state.
   private(set) var shown: PropertyValue
+  /// Whether the object says of a large value that is not here that the zone has it (`ValueInZone`): of bytes that nobody adds to, and
+  /// of which two objects may have the same.
+  private(set) var showsNames: Bool
   /// Whether there are values of its type, or null, that the attribute does not hold.
   let limitsValues: Bool
 
@@ -22,6 +25,7 @@ struct StandIn {
     self.type = type
     isSealed = attribute.isEncrypted
     limitsValues = attribute.limitsValues
+    showsNames = (type == .binaryData || type == .transformable) && !slot.policy.addsToFormer
     let ownDefault = slot.defaultValue
     value = ownDefault.isNull && !slot.isOptional ? Self.zero(of: type) : ownDefault
     shown = value
@@ -32,8 +36,14 @@ struct StandIn {
   var ofKey: StandIn {
     var own = self
     own.shown = .null
+    own.showsNames = false
     if !hasDefault { own.value = .null }
     return own
+  }
+
+  /// What the object shows of a value that the model cannot hold, or that is not here.
+  func shown(for value: PropertyValue) -> PropertyValue {
+    showsNames && value.isInZone ? value : shown
   }
 
   /// Why the model cannot hold a value; nil when it can.

@@ -222,7 +222,7 @@ extension PageApplier {
       case .place, .elements: continue
       }
       if let standIn = property.standIn, standIn.refusal(of: values[property.slot]) != nil {
-        values[property.slot] = standIn.shown
+        values[property.slot] = standIn.shown(for: values[property.slot])
       }
     }
     return values

@@ -114,15 +114,26 @@ extension PageApplier {
       if let cell = SealedValue.cell(in: value) {
         refusal = SealedValue.reason(cell, schema.keys)
       } else if let large = LargeCell.value(in: value) {
-        refusal = LargeCell.reason(large)
-        try transaction.setSetting(SyncEngine.missingSetting, .integer(1))
+        if try fetchesValues(of: property) {
+          refusal = LargeCell.reason(large)
+          try transaction.setSetting(SyncEngine.missingSetting, .integer(1))
+        } else {
+          refusal = LargeCell.reasonInZone(large)
+        }
       }
       let side = try side()
       try parkedValues.add(
         value, of: key, property.name, reason: refusal, sequence: side.sequence,
         sender: side.origin, at: now)
     }
-    return standIn.shown
+    return standIn.shown(for: value)
+  }
+
+  /// Whether large values of a property are fetched before what names them is applied.
+  private func fetchesValues(of property: SyncSchema.Property) throws -> Bool {
+    let timing = try valueTiming ?? ValueTiming(options, transaction)
+    valueTiming = timing
+    return !timing.waits(property)
   }
 
   /// One value of a column; references become keys of this store, in place of what they referred

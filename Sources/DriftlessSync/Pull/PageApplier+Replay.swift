@@ -24,6 +24,7 @@ extension PageApplier {
     if let large = LargeCell.value(in: value) {
       guard let bytes = try ValuePieces.bytes(of: large, on: transaction.connection) else { return }
       value = LargeCell.isSealed(value) ? SealedValue.value(ofCell: bytes) : .data(bytes)
+      try MissedValues.forget(large.digest, on: transaction.connection)
     }
     if let cell = SealedValue.cell(in: value) {
       let opened = try opener.value(ofCell: cell, property, of: entity, row.key)

@@ -47,6 +47,8 @@ final class PageApplier {
   /// What both sides said of places, until it is known which orders that left.
   var placeConflicts = PlaceConflicts()
   var times: ImportTimes
+  /// Which large values are fetched when they are asked for; read when something asks.
+  var valueTiming: ValueTiming?
   /// What waits for a unique key that another object holds.
   let keptKeys: KeptKeys
   /// What is left without a value that its model requires.

@@ -34,7 +34,31 @@ extension PendingReader {
         && directory.number(root: entity.rootNumber, key: key.key) != nil
   }
 
-  /// Whether the value lies in a file that cannot be read.
+  /// What is not here is told by its name where the zone has the object: an undo went back to it, or another program that edited the
+  /// object says all of it. What the zone never had goes without, as nobody's edit.
+  mutating func nameOrLeaveOut(
+    _ values: inout [PropertyValue], _ key: ObjectKey, _ object: PendingObject,
+    _ entity: SyncSchema.Entity
+  ) throws {
+    guard entity.showsNames else { return }
+    for property in entity.properties where values[property.slot].isInZone {
+      let slot = property.slot
+      guard try object.whole == .none || isBack(key, object, entity) else {
+        values[slot] = .null
+        continue
+      }
+      guard property.standIn?.names(values[slot]) != true else { continue }
+      // It was sealed, and the model here says otherwise since, or the other way round: no column has both.
+      if object.whole == .none {
+        guard object.properties.contains(slot) else { continue }
+        unsent[key, default: PropertyMask()].insert(slot)
+      } else {
+        values[slot] = .null
+      }
+    }
+  }
+
+  /// Whether the value lies in a file that cannot be read, or cannot be told by its name.
   func isUnread(_ property: SyncSchema.Property, of key: ObjectKey) -> Bool {
     if case .attribute = property.kind {
       unsent[key]?.contains(property.slot) == true

@@ -21,7 +21,7 @@ struct PendingReader {
   /// Deletes of objects that the zone had, and lost.
   private(set) var tombstones: [TombstoneDraft] = []
   /// What stays pending: references to what neither the zone nor this change set has, and what waits for a key.
-  private(set) var unsent: [ObjectKey: PropertyMask] = [:]
+  var unsent: [ObjectKey: PropertyMask] = [:]
   /// What stands in columns and cannot be read: it is no value that could be sent.
   private var unreadable: [ObjectKey: PropertyMask] = [:]
   let isPartial: Bool
@@ -191,6 +191,7 @@ struct PendingReader {
     // A value whose file is gone stays pending until it is there again.
     if object.whole == .none { lost.formIntersection(object.properties) }
     if !lost.isEmpty { unsent[key, default: .init()].formUnion(lost) }
+    try nameOrLeaveOut(&values, key, object, entity)
     guard parkedValues.mayHaveAny else { return values }
     let isBack = try isBack(key, object, entity)
     for property in entity.properties {

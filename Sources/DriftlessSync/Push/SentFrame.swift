@@ -209,15 +209,15 @@ struct SentFrame {
   mutating func strikeParked(sequence: UInt64, firstNumber: UInt64) throws {
     let connection = transaction.connection
     let watched = Parking.Watched(try Parking.entries(on: connection))
-    let hasValues = try ParkedValues.count(on: connection) > 0
-    guard !watched.isEmpty || hasValues else { return }
+    let hasValues = try ParkedValues(connection).mayHaveAny
+    guard try !watched.isEmpty || hasValues || namesLargeValues() else { return }
     let changeSet = try opened()
     let index = changeSet.index
     var numbered = index
     numbered.number(from: firstNumber)
     try Parking.strike(watched, numbered, sequence: sequence, on: connection)
-    guard hasValues else { return }
-    let values = try ParkedValues(connection)
+    guard hasValues || !index.values.isEmpty else { return }
+    var values = try ParkedValues(connection)
     let keys = try objectKeys(index)
     var columns = changeSet.columns[...]
     for group in index.groups {
@@ -230,7 +230,15 @@ struct SentFrame {
         let name = known?.name ?? names.properties[property]
         let reader = known.flatMap { PropertyReader(property: $0, column: column) }
         for (row, object) in group.objects.enumerated() {
-          guard let key = keys[object], let parked = try values.value(of: key, name) else {
+          guard let key = keys[object] else { continue }
+          guard let parked = try values.value(of: key, name) else {
+            // Told by its name, since an undo went back to it, it is in the zone and not here.
+            guard column.large != nil, let told = reader?.value(row), told.isInZone,
+              let large = LargeCell.value(in: told)
+            else { continue }
+            try values.add(
+              told, of: key, name, reason: LargeCell.reasonInZone(large), sequence: sequence,
+              sender: changeSet.header.replica, at: Date())
             continue
           }
           // Where it sent the parked value itself, that is the zone's still.
@@ -238,6 +246,10 @@ struct SentFrame {
         }
       }
     }
+  }
+
+  private func namesLargeValues() throws -> Bool {
+    try ChangeSetDecoder().decodeHeader(outbox.frame).namesLargeValues
   }
 
   /// The names of now of the properties that the change set sets, by object, also of what was deleted here since.

@@ -31,7 +31,8 @@ struct OfferedStandIns {
   ) throws {
     let unsaid = unsaid[key] ?? PropertyMask()
     guard
-      parkedValues.mayHaveAny || !unsaid.isEmpty || mayLackFiles || returned[entity.name] != nil,
+      parkedValues.mayHaveAny || !unsaid.isEmpty || mayLackFiles || returned[entity.name] != nil
+        || entity.properties.contains(where: { $0.standIn?.showsNames == true }),
       let row = try transaction.knownRow(key)
     else { return }
     let values = row.values
@@ -56,6 +57,7 @@ struct OfferedStandIns {
     switch property.kind {
     case .attribute:
       guard let standIn = property.standIn else { return false }
+      if value.isInZone { return true }
       if let parked = try parkedValues.value(of: key, property.name) {
         // One that crosses is offered itself.
         return !standIn.crosses(parked)

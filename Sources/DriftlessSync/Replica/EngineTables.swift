@@ -31,9 +31,11 @@ import DriftlessSQLite
 /// | `ZDL_STRUCK` | what later entries set of what parked ones say |
 /// | `ZDL_SEGMENT` | files of the zone's snapshot that are being fetched (`SegmentPieces`) |
 /// | `ZDL_VALUE` | large values on their way to the zone or from it (`ValuePieces`) |
+/// | `ZDL_MISSED` | large values that were asked for and were not to be had (`MissedValues`) |
+/// | `ZDL_WANTED` | large values that were asked for and have not come yet (`WantedValues`) |
 enum EngineTables {
   /// Grows with each table or column that is added, and with each rule that a table declares.
-  static let version: Int64 = 16
+  static let version: Int64 = 17
   static let versionSetting = "sync.tables"
 
   private static let statements =
@@ -45,6 +47,7 @@ enum EngineTables {
       RememberedDeletes.statement, RememberedDeletes.sinceStatement,
       StampOrigins.statement, SegmentPieces.statement, FormerParking.statement,
       OutboxPart.statement, StagedEntries.statement, ValuePieces.statement,
+      MissedValues.statement, WantedValues.statement,
     ] + Unions.aliasStatements
 
   /// Makes the tables, or brings those of an earlier version up to date.
@@ -159,6 +162,7 @@ enum EngineTables {
     try SegmentPieces.dropAll(on: connection)
     try StagedEntries.removeAll(on: connection)
     try ValuePieces.dropAll(on: connection)
+    try WantedValues.forgetAll(on: connection)
     // What waits, and what is empty, is so whatever log said it.
     try KeptKeys.redate(above: 0, on: connection)
     try LackedValues.redate(above: 0, on: connection)
@@ -188,6 +192,7 @@ enum EngineTables {
       "ZDL_IMPORT": ImportTimes.removeAll(on:),
       "ZDL_GRAVE": Graves.dropAll(on:), "ZDL_SEGMENT": SegmentPieces.dropAll(on:),
       "ZDL_STAGED": StagedEntries.removeAll(on:), "ZDL_VALUE": ValuePieces.dropAll(on:),
+      "ZDL_MISSED": MissedValues.forgetAll(on:), "ZDL_WANTED": WantedValues.forgetAll(on:),
       "ZDL_PARKED_VALUE": ParkedValues.removeAll(on:),
       "ZDL_PARKED_FORMER": FormerParking.removeAll(on:),
     ]

@@ -1,4 +1,5 @@
 public import Driftless
+import DriftlessProtocol
 import DriftlessSQLite
 
 extension SyncEngine {
@@ -16,9 +17,13 @@ extension SyncEngine {
   ///   - store: the replica.
   ///   - leavingUnsent: whether edits that the zone has not acknowledged may be there. They stay in the store; the zone hears of
   ///     them only when the store is enrolled with it again.
-  /// - Throws: `SyncError` with the codes `notEnrolled`, and `unsentEdits` while there are such edits; `StoreError`, with
-  ///   `syncLocked` while a process syncs the store.
-  public static func unenroll(store: PersistentStore, leavingUnsent: Bool = false) throws {
+  ///   - leavingValues: whether large values that the zone has and the store has not may stay behind. Their objects say that they are
+  ///     missing, until the store is enrolled with the zone again.
+  /// - Throws: `SyncError` with the codes `notEnrolled`, `unsentEdits` while there are such edits, and `valuesInZone` while there are
+  ///   such values; `StoreError`, with `syncLocked` while a process syncs the store.
+  public static func unenroll(
+    store: PersistentStore, leavingUnsent: Bool = false, leavingValues: Bool = false
+  ) throws {
     let lock = try store.acquireSyncLock()
     defer { withExtendedLifetime(lock) {} }
     let schema = SyncSchema(store.schema)
@@ -27,12 +32,31 @@ extension SyncEngine {
     ) { transaction in
       guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
       if !leavingUnsent { try requireNothingUnsent(transaction, schema: schema, of: store) }
+      if !leavingValues { try requireNoValuesInZone(transaction, of: store) }
       // A store that an earlier program synced last has not all of them.
       try EngineTables.create(in: transaction)
       try LeftZone.keep(in: transaction, schema: schema) {
         try EngineTables.leaveZone(in: transaction)
       }
+      for row in try ParkedValues.nameRows(on: transaction.connection) {
+        guard let value = LargeCell.value(in: row.value) else { continue }
+        try MissedValues.note(value.digest, .left, at: store.now, on: transaction.connection)
+      }
     }
+  }
+
+  private static func requireNoValuesInZone(
+    _ transaction: ReadTransaction, of store: PersistentStore
+  ) throws {
+    let (count, bytes) = try ParkedValues.inZone(on: transaction.connection)
+    guard count > 0 else { return }
+    let name = store.label.shellWord
+    throw SyncError(
+      .valuesInZone,
+      "The zone has \(count) large value\(count == 1 ? "" : "s") of the store \(store.label) that \(count == 1 ? "was" : "were") not fetched, of \(bytes) bytes.",
+      suggestion:
+        "Fetch them: syncctl values download --store \(name). To leave them there: syncctl unenroll --store \(name) --leave-values"
+    )
   }
 
   private static func requireNothingUnsent(

@@ -28,6 +28,8 @@ package struct SyncSchema: Sendable {
     var standIn: StandIn?
     /// Whether its values are sealed before they are sent.
     package var isSealed = false
+    /// When the model says that its large values are fetched.
+    var fetchTiming = FetchTiming.eager
     /// Whether one living object at a time may hold a value of it, or of it with others: it is part of a uniqueness
     /// constraint, or the owning end of a one-to-one relationship. Of a place that says whether the reference beside it is.
     package var isKeyed = false
@@ -118,12 +120,17 @@ package struct SyncSchema: Sendable {
       var properties = SyncSchema.properties(of: description.layout)
       for index in properties.indices {
         if case .elements = properties[index].kind { continue }
+        if case .attribute(let attribute, _) = description.layout.slots[properties[index].slot].kind
+        {
+          properties[index].fetchTiming = description.fetchTiming(of: attribute)
+        }
         properties[index].isKeyed = keys.contains(properties[index].slot)
         if properties[index].isKeyed {
           properties[index].standIn = properties[index].standIn?.ofKey
         }
       }
       self.properties = properties
+      showsNames = properties.contains { $0.standIn?.showsNames == true }
       trees = properties.filter { property in
         if case .toOne(let relationship) = property.kind { return relationship.isTree }
         return false
@@ -169,6 +176,9 @@ package struct SyncSchema: Sendable {
       case .toMany(let relationship): relationship.minCount > 0 || relationship.maxCount > 0
       }
     }
+
+    /// Whether it has properties that say of a large value that the zone has it.
+    let showsNames: Bool
 
     /// Whether it has properties whose values are sealed.
     var hasSealed: Bool { properties.contains(where: \.isSealed) }

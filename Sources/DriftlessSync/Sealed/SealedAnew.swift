@@ -59,7 +59,7 @@ extension SyncEngine {
     else { return }
     for property in entity.properties where property.isSealed {
       let slot = property.slot
-      guard only?.contains(slot) ?? true, !values[slot].isNull,
+      guard only?.contains(slot) ?? true, !values[slot].isNull, !values[slot].isInZone,
         applier.pending[key]?.transaction(of: slot) == nil,
         try applier.parkedValues.value(of: key, property.name) == nil
       else { continue }

@@ -2,42 +2,35 @@ import Driftless
 import DriftlessProtocol
 import Foundation
 
-/// A large value whose bytes are not here, as a value on its way through the engine. No attribute holds it (`StandIn`): it is
-/// parked until its bytes can be fetched.
+/// A large value whose bytes are not here, as a value on its way through the engine: what a row has in its place (`ValueInZone`), where
+/// its attribute shows it, and what is parked until its bytes can be fetched.
 enum LargeCell {
-  /// Drawn at random: no value of a person's begins like that.
-  private static let mark: [UInt8] = [
-    0xd4, 0x61, 0x0e, 0xb9, 0x27, 0x83, 0xfa, 0x5c, 0x90, 0x3d, 0xc6, 0x18, 0x7f, 0xe2, 0x4b, 0xa5,
-  ]
-
   /// - Parameter isSealed: whether it stood in a column of sealed cells, whatever the model here says of its property.
   static func row(for value: LargeValue, isSealed: Bool) -> [UInt8] {
-    mark + [isSealed ? 1 : 0] + value.bytes
+    ValueInZone(name: value.bytes, isSealed: isSealed)?.bytes ?? []
   }
 
   /// The large value that a row of a column, or a value, stands for; nil for any other.
   static func value(ofRow row: some Collection<UInt8>) -> LargeValue? {
-    guard row.count == size, row.starts(with: mark) else { return nil }
-    return LargeValue(bytes: row.dropFirst(mark.count + 1))
+    ValueInZone(row).flatMap { LargeValue(bytes: $0.name) }
   }
-
-  private static let size = mark.count + 1 + LargeValue.size
 
   /// Whether its bytes are those of a sealed cell.
-  static func isSealed(_ value: PropertyValue) -> Bool {
-    guard case .data(let data) = value, self.value(ofRow: data) != nil else { return false }
-    return data.dropFirst(mark.count).first == 1
-  }
+  static func isSealed(_ value: PropertyValue) -> Bool { ValueInZone(value)?.isSealed ?? false }
 
   static func value(in value: PropertyValue) -> LargeValue? {
-    guard case .data(let data) = value else { return nil }
-    return self.value(ofRow: data)
+    ValueInZone(value).flatMap { LargeValue(bytes: $0.name) }
   }
 
   /// Why it is parked, and what to do.
   static func reason(_ value: LargeValue) -> String {
     "The zone does not have its \(value.length) bytes (SHA-256 \(value.name)), or they are damaged there. "
       + "They are asked for again by: syncctl parked retry. A replica that has the value can set it anew."
+  }
+
+  /// Why it is kept where nobody asked for its bytes yet.
+  static func reasonInZone(_ value: LargeValue) -> String {
+    "Its \(value.length) bytes (SHA-256 \(value.name)) are in the zone, and are fetched when somebody asks for them."
   }
 
   /// The code of what is parked so.

@@ -11,10 +11,36 @@ extension SyncEngine {
   /// - Parameter mark: what the zone's last page said of them.
   func learnLacking(_ mark: String?) async throws {
     guard valueMemory.mark != mark else { return }
-    guard let mark else { return valueMemory.forgetLacking() }
+    guard let mark else {
+      valueMemory.forgetLacking()
+      return try noteLacking([])
+    }
     try await goingOn {
       valueMemory.lacking = try await lostValues(of: try replicaState().generation)
+      try noteLacking(valueMemory.lacking)
       valueMemory.mark = mark
+    }
+  }
+
+  /// What is not here either is not to be had while the zone lacks it, and is to be had again afterwards.
+  private func noteLacking(_ lacking: Set<LargeValue>) throws {
+    let digests = Set(lacking.map(\.digest))
+    let (lost, back) = try store.read { transaction -> ([Data], [Data]) in
+      let connection = transaction.connection
+      let missed = try MissedValues.digests(on: connection)
+      let back = missed.filter { $1 == .lost && !digests.contains($0) }.map(\.key)
+      guard !digests.isEmpty else { return ([], back) }
+      let lost = try ParkedValues.nameRows(on: connection).compactMap {
+        LargeCell.value(in: $0.value)?.digest
+      }.filter { digests.contains($0) && missed[$0] == nil }
+      return (lost, back)
+    }
+    guard !lost.isEmpty || !back.isEmpty else { return }
+    try bookkeep { transaction in
+      for digest in lost {
+        try MissedValues.note(digest, .lost, at: store.now, on: transaction.connection)
+      }
+      for digest in back { try MissedValues.forget(digest, on: transaction.connection) }
     }
   }
 
@@ -23,6 +49,7 @@ extension SyncEngine {
   func mendValues() async throws {
     try await goingOn { try await offerValues(valueMemory.lacking) }
     try await goingOn { try await takeInMissing() }
+    try await goingOn { try await fetchWanted() }
   }
 
   /// What fails here is tried again with the next sync, and nothing waits for it.
@@ -44,8 +71,8 @@ extension SyncEngine {
   private func takeInMissing() async throws {
     guard try store.read({ try $0.setting(Self.missingSetting) }) != nil else { return }
     let (isNone, missing) = try store.read { transaction in
-      let missing = try Self.missing(transaction)
-      return (missing.isEmpty, try missing.isEmpty ? [] : wanted(transaction))
+      let missing = try self.missing(transaction)
+      return (missing.isEmpty, try missing.isEmpty ? [] : wanted(missing, transaction))
     }
     guard !isNone else { return try bookkeep { try $0.setSetting(Self.missingSetting, nil) } }
     var bytes = 0
@@ -58,17 +85,20 @@ extension SyncEngine {
     guard !asked.isEmpty else { return }
     try await fetch(asked, generation: replicaState().generation)
     try replayParked()
-    let left = Set(try store.read { try Self.missing($0) })
+    let left = Set(
+      try store.read { try self.missing($0).compactMap { LargeCell.value(in: $0.value) } })
     for value in asked where left.contains(value) { valueMemory.noteInVain(value) }
     try bookkeep { try ValuePieces.trim(on: $0.connection) }
   }
 
   /// Those of the values that are missing which would be taken in: what is edited here waits for the zone's word on that, and what the
   /// model does not know for a model that does.
-  private func wanted(_ transaction: ReadTransaction) throws -> [LargeValue] {
+  private func wanted(
+    _ missing: [ParkedValues.Row], _ transaction: ReadTransaction
+  ) throws -> [LargeValue] {
     let pending = try pendingSet(
       transaction, state: Self.state(on: transaction.connection, of: store))
-    return try ParkedValues.rows(on: transaction.connection).compactMap { row in
+    return missing.compactMap { row in
       guard let value = LargeCell.value(in: row.value),
         let slot = schema.entity(numbered: row.key.entity)?.property(named: row.property)?.slot,
         pending[row.key]?.transaction(of: slot) == nil
@@ -166,6 +196,7 @@ extension SyncEngine {
     let values = try store.read { transaction -> Set<LargeValue> in
       var values: Set<LargeValue> = []
       let state = try checkPlace(verification, transaction)
+      let timing = try ValueTiming(options, transaction)
       var comparison = try ZoneComparison(
         transaction, schema: schema, pending: try pendingSet(transaction, state: state),
         columns: columns)
@@ -177,9 +208,17 @@ extension SyncEngine {
       for found in comparison.found {
         switch found {
         case .missing(_, let rows):
-          for row in rows { values.formUnion(frames[row.layer].changeSet.values(at: row)) }
-        case .value(_, _, _, _, .value(let value)):
-          if let large = LargeCell.value(in: value) { values.insert(large) }
+          for row in rows {
+            values.formUnion(
+              frames[row.layer].changeSet.values(at: row) { entity, property in
+                schema.entity(namedNowOrBefore: entity)?.property(namedNowOrBefore: property)
+                  .map { !timing.waits($0) } ?? true
+              })
+          }
+        case .value(_, _, let reader, _, .value(let value)):
+          if let large = LargeCell.value(in: value), !timing.waits(reader.property) {
+            values.insert(large)
+          }
         case .value, .deleted, .otherEntity, .unsaid: continue
         }
       }
@@ -210,10 +249,16 @@ extension AttributeType {
 }
 
 extension ChangeSet {
-  /// The large values of a row of a group.
-  fileprivate func values(at place: ZoneComparison.Place) -> [LargeValue] {
+  /// The large values of a row of a group, of some properties.
+  fileprivate func values(
+    at place: ZoneComparison.Place, of isMeant: (_ entity: String, _ property: String) -> Bool
+  ) -> [LargeValue] {
     let before = index.groups.prefix(place.group).reduce(0) { $0 + $1.properties.count }
-    let own = columns.dropFirst(before).prefix(index.groups[place.group].properties.count)
-    return own.compactMap { $0.largeValue(at: place.row) }
+    let group = index.groups[place.group]
+    let own = columns.dropFirst(before).prefix(group.properties.count)
+    let names = index.entities[group.entity]
+    return zip(group.properties, own).compactMap { property, column in
+      isMeant(names.name, names.properties[property]) ? column.largeValue(at: place.row) : nil
+    }
   }
 }

@@ -68,17 +68,14 @@ extension SyncEngine {
 
   /// Sends what the zone lacks of the values that a push names. Each goes on where it was.
   func uploadValues(of outbox: Outbox) async throws {
-    let (values, missing) = try store.read { transaction in
-      (
-        try ValuePieces.named(byOutbox: outbox, on: transaction.connection),
-        try Set(Self.missing(transaction))
-      )
+    let values = try store.read {
+      try ValuePieces.named(byOutbox: outbox, on: $0.connection)
     }
     guard !values.isEmpty else { return }
     let state = try replicaState()
     for value in values {
       let isHere = try store.read { try ValuePieces.size(of: value, on: $0.connection) > 0 }
-      if !isHere, missing.contains(value) {
+      if try !isHere && isTold(value) {
         try await checkIsThere(value, state.generation)
         continue
       }
@@ -138,6 +135,26 @@ extension SyncEngine {
     }
   }
 
+  /// Whether a value is one that is not here, and that a push tells by its name.
+  private func isTold(_ value: LargeValue) throws -> Bool {
+    try store.read { transaction in
+      if try ParkedValues.nameRows(on: transaction.connection).contains(where: {
+        LargeCell.value(in: $0.value) == value
+      }) {
+        return true
+      }
+      // An undo went back to it.
+      let pending = try pendingSet(
+        transaction, state: Self.state(on: transaction.connection, of: store))
+      for (key, object) in pending.objects
+      where object.whole != .delete && schema.entity(numbered: key.entity)?.showsNames == true {
+        let values = try transaction.knownRow(key)?.values ?? []
+        if values.contains(where: { LargeCell.value(in: $0) == value }) { return true }
+      }
+      return false
+    }
+  }
+
   /// Looks whether the zone has a value that is not here, and that a push tells by its name alone.
   private func checkIsThere(_ value: LargeValue, _ generation: UUID) async throws {
     do {
@@ -162,13 +179,14 @@ extension SyncEngine {
     _ entries: [PullPage.Entry], cursor: Cursor, head: UInt64, allowsMassDelete: Bool
   ) async throws -> PullReport {
     var report = PullReport()
+    let timing = try valueTiming()
     var rest = entries[...]
     while let last = rest.last {
       var values: [LargeValue] = []
       var bytes = 0
       var count = 0
       for entry in rest {
-        let named = ValuePieces.named(by: entry)
+        let named = entry.isOwnHeaderOnly ? [] : timing.due(entry.frame, schema)
         let length = named.reduce(0) { $0.addingClamped(Int(clamping: $1.length)) }
         guard count == 0 || bytes.addingClamped(length) <= SyncTuning.valueBytesAtOnce else {
           break
@@ -192,19 +210,40 @@ extension SyncEngine {
     return report
   }
 
+  /// What became of a value that was asked for.
+  enum Fetched {
+    case here
+    case not(MissedValues.Reason)
+    /// The store's disk has no room for it. Bytes that are needed.
+    case noRoom(Int)
+  }
+
   /// Brings values here, as far as the zone has them; what is here is not fetched again.
   func fetch(_ values: [LargeValue], generation: UUID) async throws {
     // What is here and not yet where it belongs takes the room of those that come after it.
     var waiting = 0
     for value in values {
-      try await fetch(value, generation: generation, beside: waiting)
+      switch try await fetch(value, generation: generation, beside: waiting) {
+      case .here: break
+      case .noRoom: try noteMissed(value, .room)
+      case .not(let reason): try noteMissed(value, reason)
+      }
       waiting = waiting.addingClamped(try bytesToCopy([value]))
     }
   }
 
-  private func fetch(
+  func noteMissed(_ value: LargeValue, _ reason: MissedValues.Reason) throws {
+    try bookkeep {
+      try MissedValues.note(value.digest, reason, at: store.now, on: $0.connection)
+    }
+  }
+
+  /// Brings one value here.
+  ///
+  /// - Parameter waiting: bytes of those that are here and go where they belong.
+  func fetch(
     _ value: LargeValue, generation: UUID, beside waiting: Int
-  ) async throws {
+  ) async throws -> Fetched {
     let length = Int(clamping: value.length)
     for _ in 0..<SyncTuning.damagedAttemptsMax {
       var have = try store.read { try ValuePieces.size(of: value, on: $0.connection) }
@@ -214,16 +253,19 @@ extension SyncEngine {
         log.warning(
           "There is no room for the value \(value.name): it needs \(needed) bytes, beside what is kept for saves"
         )
-        return valueMemory.noteInVain(value)
+        valueMemory.noteInVain(value)
+        return .noRoom(needed)
       }
       while have < length {
+        try Task.checkCancellation()
         let range = have..<min(length, have + LargeValue.pieceBytesMax)
         let piece: Data
         do {
           piece = try await transport.value(value.digest, of: generation, range: range)
         } catch let error as ProtocolError where error.code == .noValue {
-          log.warning("\(error.message): what names it shows another value until it is there")
-          return try bookkeep { try ValuePieces.drop(value, on: $0.connection) }
+          log.warning("\(error.message): what names it shows no value until it is there")
+          try bookkeep { try ValuePieces.drop(value, on: $0.connection) }
+          return .not(.lost)
         }
         guard !piece.isEmpty, piece.count <= range.count else { break }
         do {
@@ -232,17 +274,18 @@ extension SyncEngine {
           log.warning("There is no room for the value \(value.name), of \(value.length) bytes")
           valueMemory.noteInVain(value)
           try? bookkeep { try ValuePieces.drop(value, on: $0.connection) }
-          return
+          return .noRoom(length)
         }
         have += piece.count
         valueBytes = valueBytes.addingClamped(piece.count)
         tellValueBytes(isSending: false)
       }
-      if try store.read({ try ValuePieces.isGood(value, on: $0.connection) }) { return }
+      if try store.read({ try ValuePieces.isGood(value, on: $0.connection) }) { return .here }
       try bookkeep { try ValuePieces.drop(value, on: $0.connection) }
     }
     log.warning("The zone's bytes of the value \(value.name) are not what its digest says")
     valueMemory.noteInVain(value)
+    return .not(.damaged)
   }
 
   /// How far large values are, beside what goes on with them.
@@ -258,11 +301,16 @@ extension SyncEngine {
   /// There when values are set aside whose bytes were not to be had.
   static let missingSetting = "sync.values.missing"
 
-  /// The values that are set aside for want of their bytes.
-  static func missing(_ transaction: ReadTransaction) throws -> [LargeValue] {
-    guard try transaction.setting(missingSetting) != nil else { return [] }
-    return try ParkedValues.rows(on: transaction.connection).compactMap {
-      LargeCell.value(in: $0.value)
+  /// What is set aside for want of its bytes, without what waits in the zone until somebody asks for it.
+  func missing(_ transaction: ReadTransaction) throws -> [ParkedValues.Row] {
+    guard try transaction.setting(Self.missingSetting) != nil else { return [] }
+    let timing = try ValueTiming(options, transaction)
+    let missed = try MissedValues.digests(on: transaction.connection)
+    return try ParkedValues.nameRows(on: transaction.connection).filter { row in
+      guard let value = LargeCell.value(in: row.value) else { return false }
+      return missed[value.digest] != nil
+        || schema.entity(numbered: row.key.entity)?.property(named: row.property)
+          .map { !timing.waits($0) } ?? true
     }
   }
 
@@ -270,6 +318,7 @@ extension SyncEngine {
   /// missing when a person says so.
   func fetchMissingValues() async throws {
     let (missing, due, isAsked) = try store.read { transaction in
+      let timing = try ValueTiming(options, transaction)
       let connection = transaction.connection
       let entries = try Parking.entries(on: connection).filter(isDue).map {
         try Parking.frame(of: $0.sequence, on: connection)
@@ -279,8 +328,8 @@ extension SyncEngine {
       }
       let isAsked = try transaction.setting(Self.retrySetting) != nil
       return (
-        try isAsked ? Self.missing(transaction) : [],
-        (entries + former).flatMap { ValuePieces.named(by: $0) }, isAsked
+        try isAsked ? self.missing(transaction).compactMap { LargeCell.value(in: $0.value) } : [],
+        (entries + former).flatMap { timing.due($0, schema) }, isAsked
       )
     }
     if isAsked { valueMemory = ValueMemory() }
@@ -298,6 +347,7 @@ extension SyncEngine {
   /// - Throws: `StoreError` (`.diskFull`) where all of it, which is here, does not fit where it belongs.
   func fetchValues(of snapshot: Snapshot) async throws {
     let state = try replicaState()
+    let timing = try valueTiming()
     let (values, inflated) = try store.read { transaction in
       var values: Set<LargeValue> = []
       var inflated = 0
@@ -309,7 +359,8 @@ extension SyncEngine {
         for number in 0..<part.count where try !part.index(number).values.isEmpty {
           let changeSet = try part.changeSet(number)
           let pushed = try part.pushed(number)
-          values.formUnion(changeSet.values { pushed[$0].sequence > state.cursor })
+          values.formUnion(
+            timing.due(changeSet, schema) { pushed[$0].sequence > state.cursor })
         }
       }
       return (values, inflated)
@@ -337,26 +388,5 @@ extension SyncSchema.Property {
   fileprivate var mayGoLarge: Bool {
     guard case .attribute(let type) = kind else { return false }
     return isSealed || type.isOfBytes
-  }
-}
-
-extension ChangeSet {
-  /// The large values of rows of some transactions.
-  func values(where isNews: (_ transaction: Int) -> Bool) -> [LargeValue] {
-    var values: [LargeValue] = []
-    var rest = columns[...]
-    for group in index.groups {
-      let own = rest.prefix(group.properties.count)
-      rest = rest.dropFirst(group.properties.count)
-      guard own.contains(where: { $0.large != nil }) else { continue }
-      var row = 0
-      for run in group.transactionRuns {
-        for row in row..<row + run.count where isNews(run.transaction) {
-          values += own.compactMap { $0.largeValue(at: row) }
-        }
-        row += run.count
-      }
-    }
-    return values
   }
 }

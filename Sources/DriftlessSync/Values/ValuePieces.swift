@@ -88,6 +88,15 @@ enum ValuePieces {
     try connection.perform("DELETE FROM ZDL_VALUE")
   }
 
+  /// Values of which something is here.
+  static func digests(on connection: SQLiteConnection) throws -> Set<Data> {
+    var digests: Set<Data> = []
+    try connection.forEachRow("SELECT DISTINCT digest FROM ZDL_VALUE") {
+      digests.insert($0.data(0))
+    }
+    return digests
+  }
+
   static func exist(on connection: SQLiteConnection) throws -> Bool {
     try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_VALUE)") != 0
   }

@@ -183,7 +183,12 @@ extension CellBytes {
     case .decimal(let value): set(decimal: value.wholeText)
     case .string(let value): set(string: value)
     case .date(let value): set(date: value.timeIntervalSinceReferenceDate)
-    case .data(let value): set(data: value)
+    case .data(let value):
+      if let named = LargeCell.value(in: .data(value)) {
+        set(large: named)
+      } else {
+        set(data: value)
+      }
     case .uuid(let value): set(uuid: value)
     case .uri(let value): set(uri: value.absoluteString)
     }

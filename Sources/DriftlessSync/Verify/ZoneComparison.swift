@@ -293,6 +293,7 @@ struct ZoneComparison {
       let local = kept[key]?[property.slot] ?? values[property.slot]
       if value.isNull { return isNothing(local, property) }
       if let large = LargeCell.value(in: value) {
+        if let named = LargeCell.value(in: local) { return named == large }
         guard case .data(let data) = local else { return false }
         return LargeValue(of: data) == large
       }

@@ -28,9 +28,9 @@ public struct FetchedRow: Sendable {
     return value.isNull ? nil : value
   }
 
-  /// The value as a Swift type; nil when it is missing or of another type.
+  /// The value as a Swift type; nil when it is missing, not here yet, or of another type.
   public subscript<Value: AttributeConvertible>(name: String, as type: Value.Type) -> Value? {
-    self[name].flatMap(Value.init(propertyValue:))
+    self[name].flatMap { $0.isInZone ? nil : Value(propertyValue: $0) }
   }
 
   /// The object that a to-one relationship refers to.

@@ -46,6 +46,19 @@ extension ReadTransaction {
     return fetched
   }
 
+  /// The objects of an entity and its subentities that a predicate finds.
+  ///
+  /// - Throws: ``FetchError`` for a predicate that does not fit the model, `StoreError`.
+  package func keys(
+    of entity: EntityDescription, where predicate: FetchPredicate?
+  ) throws -> [ObjectKey] {
+    var keys: [ObjectKey] = []
+    let query = try QueryCompiler(schema: schema).compile(
+      entity: entity, predicate: predicate, selection: .keys)
+    try forEachKey(of: query) { keys.append($0) }
+    return keys
+  }
+
   /// Hands over the keys that a query selects.
   func forEachKey(of query: CompiledQuery, _ body: (ObjectKey) throws -> Void) throws {
     let statement = try connection.prepareUncached(query.sql)
