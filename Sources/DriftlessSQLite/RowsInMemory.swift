@@ -1,6 +1,7 @@
 import CSQLite
 
-/// Rows in the caller's memory that SQL reads as the table `driftless_rows`, with the columns `c0`, `c1`, `c2` ….
+/// Rows in the caller's memory that SQL reads as the table `driftless_rows`, with the columns `c0`, `c1`, `c2` …, or as
+/// `driftless_wide_rows`, which has more of them.
 ///
 /// `INSERT INTO t SELECT c0, c1 FROM driftless_rows` writes them in one run of one statement. A statement run once a
 /// row costs twice as much: starting and ending it is dearer than the row.
@@ -11,8 +12,20 @@ package struct RowsInMemory {
       _ source: UnsafeRawPointer, _ row: Int, _ column: Int32, _ context: OpaquePointer
     ) -> Void
 
-  /// Where a database has a table of this name, that one would be read.
-  package static let table = "driftless_rows"
+  /// Where a database has a table of one of these names, that one would be read.
+  package static let tables = [narrow, wide]
+  private static let narrow = "driftless_rows"
+  private static let wide = "driftless_wide_rows"
+
+  /// The table that has so many columns. SQLite reads the names of all of them for each connection that asks, which for as
+  /// many as a table may have takes as long as a small save.
+  package static func table(columns: Int) -> String {
+    columns <= RowsTable.narrowColumnCount ? narrow : wide
+  }
+
+  fileprivate static func columnCount(ofTable table: String) -> Int {
+    table == narrow ? RowsTable.narrowColumnCount : RowsTable.wideColumnCount
+  }
 
   package let count: Int
   let source: UnsafeRawPointer
@@ -84,23 +97,24 @@ package struct RowsInMemory {
 }
 
 extension SQLiteConnection {
-  /// Makes `driftless_rows` known; it is empty but while ``run(_:reading:)`` runs.
-  func createRowsTable() throws {
-    let code = sqlite3_create_module_v2(
-      handle, RowsInMemory.table, RowsTable.module, rowsInMemory, nil)
-    guard code == SQLITE_OK else {
-      throw SQLiteError(code: code, message: "The table of rows in memory cannot be registered.")
+  /// Makes the tables known; they are empty but while ``run(_:reading:)`` runs.
+  func createRowsTables() throws {
+    for table in RowsInMemory.tables {
+      let code = sqlite3_create_module_v2(handle, table, RowsTable.module, rowsInMemory, nil)
+      guard code == SQLITE_OK else {
+        throw SQLiteError(code: code, message: "The table of rows in memory cannot be registered.")
+      }
     }
   }
 
-  /// Runs a statement that reads `driftless_rows`.
+  /// Runs a statement that reads rows in memory.
   package func run(_ statement: SQLiteStatement, reading rows: RowsInMemory) throws {
     rowsInMemory.pointee = rows
     defer { rowsInMemory.pointee = nil }
     try statement.run()
   }
 
-  /// Calls `body` with each row of a statement that reads `driftless_rows`.
+  /// Calls `body` with each row of a statement that reads rows in memory.
   package func forEachRow(
     of statement: SQLiteStatement, reading rows: RowsInMemory, _ body: () throws -> Void
   ) throws {
@@ -115,8 +129,18 @@ extension SQLiteConnection {
 
 /// The virtual table, in SQLite's terms: an eponymous one, which no statement creates.
 private enum RowsTable {
+  /// More than the rows of most entities have.
+  static let narrowColumnCount = 64
   /// As many as SQLite allows a table by default.
-  static let columnCount = 2000
+  static let wideColumnCount = 2000
+
+  private static let narrow = declaration(RowsInMemory.table(columns: narrowColumnCount))
+  private static let wide = declaration(RowsInMemory.table(columns: wideColumnCount))
+
+  private static func declaration(_ table: String) -> String {
+    let names = (0..<RowsInMemory.columnCount(ofTable: table)).map { "c\($0)" }
+    return "CREATE TABLE \(table)(\(names.joined(separator: ",")))"
+  }
 
   /// Begins with what SQLite knows of a table.
   struct Table {
@@ -134,9 +158,10 @@ private enum RowsTable {
   nonisolated(unsafe) static let module: UnsafePointer<sqlite3_module> = {  // never written
     let module = UnsafeMutablePointer<sqlite3_module>.allocate(capacity: 1)
     var methods = sqlite3_module()
-    methods.xConnect = { database, rows, _, _, table, _ in
-      let names = (0..<columnCount).map { "c\($0)" }.joined(separator: ",")
-      let code = sqlite3_declare_vtab(database, "CREATE TABLE driftless_rows(\(names))")
+    methods.xConnect = { database, rows, _, names, table, _ in
+      // The first of the names is the module's.
+      let isWide = names?.pointee.map { String(cString: $0) == RowsInMemory.tables[1] } ?? true
+      let code = sqlite3_declare_vtab(database, isWide ? wide : narrow)
       guard code == SQLITE_OK, let rows else { return code == SQLITE_OK ? SQLITE_MISUSE : code }
       let made = UnsafeMutablePointer<Table>.allocate(capacity: 1)
       made.initialize(to: Table(rows: rows.assumingMemoryBound(to: RowsInMemory?.self)))

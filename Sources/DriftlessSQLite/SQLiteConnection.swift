@@ -20,7 +20,7 @@ package final class SQLiteConnection {
   private var isClosed = false
   /// Who is inside of the connection, in debug builds: it is one thread's at a time.
   private let user = ConnectionUser()
-  /// What `driftless_rows` holds now.
+  /// What the tables of rows in memory hold now.
   let rowsInMemory = UnsafeMutablePointer<RowsInMemory?>.allocate(capacity: 1)
   /// The time-out that the connection was opened with.
   package let usualBusyTimeoutMilliseconds: Int32
@@ -64,7 +64,7 @@ package final class SQLiteConnection {
     self.busyTimeoutMilliseconds = busyTimeoutMilliseconds
     sqlite3_busy_timeout(handle, busyTimeoutMilliseconds)
     rowsInMemory.initialize(to: nil)
-    try createRowsTable()
+    try createRowsTables()
     try execute("PRAGMA wal_autocheckpoint=0; PRAGMA mmap_size=0")
   }
 

@@ -170,7 +170,11 @@ package final class SQLiteStatement {
     assert(
       values.count == sqlite3_bind_parameter_count(handle),
       "\(sql) has other parameters than \(values.count)")
-    for (offset, value) in values.enumerated() { bind(value, at: Int32(offset + 1)) }
+    var index: Int32 = 1
+    for value in values {
+      bind(value, at: index)
+      index += 1
+    }
   }
 
   // MARK: Running

@@ -46,26 +46,25 @@ extension SyncEngine {
   /// unless it refuses what this replica takes for the time: what is saved until it is right again would lose to older edits.
   func learnClock() throws {
     guard let reading = transport.takeClockReading() else { return }
-    let expected = try store.clockOffsetMilliseconds - (store.clockStep() ?? 0)
-    let offset = reading.offset(expected: expected)
+    let known = try store.learntClock()
+    let offset = reading.offset(expected: known.offset - (known.step ?? 0))
     defer { believesZoneClock = false }
-    guard try believesZoneClock || !isSetBack(offset) else {
-      let known = try store.clockOffsetMilliseconds
+    guard believesZoneClock || !Self.isSetBack(offset, since: known) else {
       return log.warning(
-        "The server's clock was set back by \((known - offset) / 1000) s: it is not followed")
+        "The server's clock was set back by \((known.offset - offset) / 1000) s: it is not followed"
+      )
     }
-    let known = try store.knowsClock ? store.clockOffsetMilliseconds : offset
     try store.setClockOffset(milliseconds: offset)
-    try note(clockWas: known, is: offset)
+    try note(clockWas: known.isKnown ? known.offset : offset, is: offset)
   }
 
   /// Whether the server's clock was set back, and not this host's set forward. Of the two times the one that this host's
   /// clock is closer to is right: so a server that was ahead and is right again is believed.
-  private func isSetBack(_ offset: Int64) throws -> Bool {
-    guard try store.clockStep() == 0 else { return false }
-    let known = try store.clockOffsetMilliseconds
-    return offset < known - Int64(SyncTuning.clockSlackMilliseconds)
-      && offset.magnitude > known.magnitude
+  private static func isSetBack(
+    _ offset: Int64, since known: PersistentStore.LearntClock
+  ) -> Bool {
+    known.step == 0 && offset < known.offset - Int64(SyncTuning.clockSlackMilliseconds)
+      && offset.magnitude > known.offset.magnitude
   }
 
   /// Moves edits that the zone never acknowledged, and that lie ahead of its clock, back to it.

@@ -135,7 +135,7 @@ extension SyncEngine {
   /// - Returns: how many objects were looked at.
   @discardableResult
   func parkRefused() throws -> Int {
-    let refused = RefusedValues(schema)
+    let refused = RefusedValues(schema, store.schema)
     let due = try store.read { transaction -> RefusedValues.Due? in
       let due = try refused.due(transaction)
       guard case .left(let keys)? = due else { return due }

@@ -15,11 +15,13 @@ struct RowsInMemoryTests {
     }
   }
 
-  @Test("A statement reads the rows, and none once it has run")
-  func reads() throws {
+  @Test("A statement reads the rows, and none once it has run", arguments: [64, 65, 2000])
+  func reads(columns: Int) throws {
+    let table = RowsInMemory.table(columns: columns)
     let connection = try SQLiteConnection(path: "", mode: .inMemory)
     try connection.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT, c)")
-    let insert = try connection.prepare("INSERT INTO t SELECT c0, c1, c1999 FROM driftless_rows")
+    let insert = try connection.prepare(
+      "INSERT INTO t SELECT c0, c1, c\(columns - 1) FROM \(table)")
     let numbers: [Int64] = [7, 3, 9]
     try numbers.withUnsafeBytes { bytes in
       let source = try #require(bytes.baseAddress)
@@ -30,7 +32,17 @@ struct RowsInMemoryTests {
     let stored = try connection.rows("SELECT a, b, c FROM t ORDER BY a")
     #expect(stored.map { $0[0] } == [.integer(3), .integer(7), .integer(9)])
     #expect(stored[1] == [.integer(7), .text("text 7"), .null])
-    #expect(try connection.scalar("SELECT count(*) FROM driftless_rows") == .integer(0))
+    #expect(try connection.scalar("SELECT count(*) FROM \(table)") == .integer(0))
+  }
+
+  @Test(
+    "A table has as many columns as most rows take, and the wide one as many as a table may have")
+  func columns() throws {
+    let connection = try SQLiteConnection(path: "", mode: .inMemory)
+    for (columns, count) in [(1, 64), (64, 64), (65, 2000)] {
+      let table = RowsInMemory.table(columns: columns)
+      #expect(try connection.prepare("SELECT * FROM \(table)").columnCount == count)
+    }
   }
 
   @Test("A row that breaks a constraint leaves none of them, and the next statement reads none")

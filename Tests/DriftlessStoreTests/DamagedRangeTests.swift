@@ -117,6 +117,17 @@ struct DamagedRangeTests {
     #expect(try PersistentStore.open(url: url).check().isSound)
   }
 
+  @Test("What takes the name of the wider rows in memory is told as well")
+  func wideRowsTable() throws {
+    try PersistentStore.open(url: url).close()
+    try damage("CREATE TABLE Driftless_wide_Rows (c0)")
+    let error = #expect(throws: StoreError.self) { try PersistentStore.open(url: url) }
+    #expect(error?.code == .damaged)
+    #expect(error?.message.contains("Driftless_wide_Rows") == true)
+    try damage("DROP TABLE driftless_wide_rows")
+    #expect(try PersistentStore.open(url: url).check().isSound)
+  }
+
   @Test("Who shares a lock shares it still after a checkpoint, whether that had it alone or not")
   func sharedAfterAlone() throws {
     let path = directory.file("lock").path

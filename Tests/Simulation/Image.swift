@@ -14,14 +14,21 @@ struct Image: Equatable {
   init() {}
 
   init(export: String) {
-    for line in export.utf8.split(separator: UInt8(ascii: "\n")) {
-      var scanner = Scanner(line)
-      let fields = scanner.object()
-      guard let id = fields["id"].flatMap({ UUID(uuidString: Self.unquoted($0)) }),
-        let entity = fields["entity"], let set = fields["set"]
-      else { continue }
-      var values = Scanner(Substring(set).utf8)
-      things[id] = Thing(entity: Self.unquoted(entity), values: values.object())
+    var export = export
+    export.withUTF8 { bytes in
+      guard let start = bytes.baseAddress else { return }
+      var scanner = Scanner(start, count: bytes.count)
+      while let fields = scanner.line() {
+        guard let id = fields["id"].flatMap({ UUID(uuidString: Self.unquoted($0)) }),
+          let entity = fields["entity"], var set = fields["set"]
+        else { continue }
+        let values = set.withUTF8 { bytes -> [String: String]? in
+          guard let start = bytes.baseAddress else { return nil }
+          var scanner = Scanner(start, count: bytes.count)
+          return scanner.line()
+        }
+        things[id] = Thing(entity: Self.unquoted(entity), values: values ?? [:])
+      }
     }
   }
 
@@ -31,7 +38,7 @@ struct Image: Equatable {
 
   static let null = "null"
 
-  static func unquoted(_ text: String) -> String { String(text.dropFirst().dropLast()) }
+  static func unquoted(_ text: String) -> String { String(text.utf8.dropFirst().dropLast()) ?? "" }
 
   /// The identities in the text of a to-one or to-many relationship.
   static func identities(in text: String) -> [UUID] {
@@ -81,19 +88,37 @@ struct Image: Equatable {
   }
 }
 
-/// Cuts one level of a JSON object into the texts of its values.
+/// Cuts one level of a JSON object a line into the texts of its values.
+///
+/// All exports of all hosts go through it, byte by byte: it reads them where they lie.
 private struct Scanner {
-  private var rest: Substring.UTF8View
+  private let bytes: UnsafePointer<UInt8>
+  private let count: Int
+  private var place = 0
 
-  init(_ text: Substring.UTF8View) { rest = text }
+  init(_ bytes: UnsafePointer<UInt8>, count: Int) {
+    self.bytes = bytes
+    self.count = count
+  }
 
-  mutating func object() -> [String: String] {
+  /// The fields of the next line; nil when there is none.
+  mutating func line() -> [String: String]? {
+    while place < count, bytes[place] == UInt8(ascii: "\n") { place += 1 }
+    guard place < count else { return nil }
+    let fields = object()
+    while place < count, bytes[place] != UInt8(ascii: "\n") { place += 1 }
+    return fields
+  }
+
+  private mutating func object() -> [String: String] {
     var fields: [String: String] = [:]
-    guard rest.popFirst() == UInt8(ascii: "{") else { return fields }
-    while let first = rest.first, first != UInt8(ascii: "}") {
-      if first == UInt8(ascii: ",") { rest.removeFirst() }
+    guard bytes[place] == UInt8(ascii: "{") else { return fields }
+    place += 1
+    while place < count, bytes[place] != UInt8(ascii: "}") {
+      if bytes[place] == UInt8(ascii: ",") { place += 1 }
       let name = Image.unquoted(value())
-      guard rest.popFirst() == UInt8(ascii: ":") else { return fields }
+      guard place < count, bytes[place] == UInt8(ascii: ":") else { return fields }
+      place += 1
       fields[name] = value()
     }
     return fields
@@ -101,38 +126,35 @@ private struct Scanner {
 
   /// One value, as its text.
   private mutating func value() -> String {
+    let start = place
     var depth = 0
-    var isInString = false
-    var isEscaped = false
-    var end = rest.startIndex
-    while end < rest.endIndex {
-      let byte = rest[end]
-      if isInString {
-        if isEscaped {
-          isEscaped = false
-        } else if byte == UInt8(ascii: "\\") {
-          isEscaped = true
-        } else if byte == UInt8(ascii: "\"") {
-          isInString = false
-        }
-      } else {
-        switch byte {
-        case UInt8(ascii: "\""): isInString = true
-        case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-        case UInt8(ascii: "}"), UInt8(ascii: "]"), UInt8(ascii: ","), UInt8(ascii: ":"):
-          if depth == 0 { return take(end) }
-          if byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") { depth -= 1 }
-        default: break
-        }
+    while place < count {
+      switch bytes[place] {
+      case UInt8(ascii: "\""): skipString()
+      case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+      case UInt8(ascii: "}"), UInt8(ascii: "]"):
+        if depth == 0 { return text(from: start) }
+        depth -= 1
+      case UInt8(ascii: ","), UInt8(ascii: ":"):
+        if depth == 0 { return text(from: start) }
+      default: break
       }
-      end = rest.index(after: end)
+      place += 1
     }
-    return take(end)
+    return text(from: start)
   }
 
-  private mutating func take(_ end: Substring.UTF8View.Index) -> String {
-    let text = String(Substring(rest[..<end]))
-    rest = rest[end...]
-    return text
+  /// From the quote that begins a string to the one that ends it.
+  private mutating func skipString() {
+    place += 1
+    while place < count, bytes[place] != UInt8(ascii: "\"") {
+      place += bytes[place] == UInt8(ascii: "\\") ? 2 : 1
+    }
+  }
+
+  private func text(from start: Int) -> String {
+    String(
+      decoding: UnsafeBufferPointer(start: bytes + start, count: min(place, count) - start),
+      as: UTF8.self)
   }
 }

@@ -39,6 +39,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   let clock = Mutex(StoreClock())
   /// Nil for a store in memory, and for a file that nobody may change.
   let openedFiles: OpenedFiles?
+  let fileLook = FileLook()
 
   private var isSealed = false
   /// Whether rows are asked for elsewhere as they are read; set before others know the store.

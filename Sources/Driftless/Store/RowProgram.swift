@@ -1,3 +1,5 @@
+import DriftlessSQLite
+
 /// How the rows of one concrete entity are read and written: one step a stored property, worked out once.
 final class RowProgram: Sendable {
   enum Kind: UInt8, Sendable {
@@ -102,7 +104,7 @@ final class RowProgram: Sendable {
       columns + " SELECT c0, \(number), 1"
       + rowColumns.enumerated().map { place, column in
         ", " + steps[stepOfSlot[column.slot]].stored("c\(place + 1)")
-      }.joined() + " FROM driftless_rows"
+      }.joined() + " FROM \(RowsInMemory.table(columns: rowColumns.count + 1))"
     // The key may be another entity's by now.
     deleteSQL = "DELETE FROM \"\(table.name)\" WHERE Z_PK = ? AND Z_ENT = \(number)"
     selectSQL =

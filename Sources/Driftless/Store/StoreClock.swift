@@ -106,8 +106,24 @@ extension PersistentStore {
     get throws { try read { try $0.storedClockOffset()?.offset } ?? 0 }
   }
 
-  /// Whether the zone's time was ever learnt.
-  package var knowsClock: Bool { get throws { try read { try $0.storedClockOffset() } != nil } }
+  /// What was learnt of the zone's clock last.
+  package struct LearntClock {
+    /// Milliseconds between the host's time of day and the zone's; 0 where none was ever learnt.
+    package let offset: Int64
+    /// Whether one was ever learnt.
+    package let isKnown: Bool
+    /// By how many milliseconds the host's time of day was set since then: less than zero when it was set back. Nil when the
+    /// host was started anew since then, or no offset was learnt.
+    package let step: Int64?
+  }
+
+  /// What was learnt of the zone's clock last, by one look at the store.
+  package func learntClock() throws -> LearntClock {
+    let stored = try read { try $0.storedClockOffset() }
+    return LearntClock(
+      offset: stored?.offset ?? 0, isKnown: stored != nil,
+      step: stored?.step(clock.withLock { $0 }))
+  }
 
   /// Notes how far the host's time of day is behind the zone's. What hardly differs from what is known is not written.
   ///
@@ -127,11 +143,8 @@ extension PersistentStore {
     }
   }
 
-  /// By how many milliseconds the host's time of day was set since the offset was learnt: less than zero when it was set back.
-  /// Nil when the host was started anew since then, or no offset was learnt.
-  package func clockStep() throws -> Int64? {
-    try read { try $0.storedClockOffset() }?.step(clock.withLock { $0 })
-  }
+  /// By how many milliseconds the host's time of day was set since the offset was learnt, as ``LearntClock/step``.
+  package func clockStep() throws -> Int64? { try learntClock().step }
 }
 
 extension ReadTransaction {

@@ -144,9 +144,9 @@ struct StoreOpening {
 
   /// A table or view with the name of the rows in memory would be read in their place, and what is saved would be lost.
   private func refuseRowsTable() throws {
+    let names = RowsInMemory.tables.map { "'\($0)'" }.joined(separator: ", ")
     let found = try connection.scalar(
-      "SELECT name FROM main.sqlite_master WHERE name = ? COLLATE NOCASE AND type <> 'index'",
-      .text(RowsInMemory.table))
+      "SELECT name FROM main.sqlite_master WHERE lower(name) IN (\(names)) AND type <> 'index'")
     guard case .text(let name)? = found else { return }
     throw StoreError(
       .damaged,

@@ -68,6 +68,8 @@ public struct StoreOptions: Hashable, Sendable {
 
 /// The bounds of a store, each with its reason.
 enum StoreTuning {
+  /// Longer than the clock that stamps files stands still: a hundredth of a second, where it does for longest.
+  static let fileClockStepNanoseconds: Int64 = 30_000_000
   /// A WAL of this size is checkpointed after a commit: large enough that random keys meet their pages again
   /// before they are copied into the file, small enough to be read back quickly after a crash.
   static let checkpointBytes = 16 << 20

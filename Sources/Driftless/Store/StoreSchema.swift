@@ -1,3 +1,5 @@
+import Synchronization
+
 /// How a model lies in the tables of a file: Core Data's layout.
 ///
 /// A hierarchy of entities has one table, `Z<ROOT>`; a to-one relationship a key column; a many-to-many relationship a
@@ -22,6 +24,7 @@ package final class StoreSchema: Sendable {
   private let requiredByNumber: [Int32: PropertyMask]
   private let requiredFollowersByNumber: [Int32: PropertyMask]
   private let kinByRoot: [Int32: [Int32]]
+  private let derived = Mutex<[ObjectIdentifier: any Sendable]>([:])
 
   /// - Parameters:
   ///   - entityNames: the entities that the store has; nil for all.
@@ -112,6 +115,18 @@ package final class StoreSchema: Sendable {
       var mask = PropertyMask(UniqueColumns.all(of: program).flatMap(\.slots))
       mask.formUnion(ownedEnds[program.number] ?? PropertyMask())
       return mask.isEmpty ? nil : mask
+    }
+  }
+
+  /// What follows from the schema alone, and is asked for again and again: made once, and kept as long as the schema is.
+  ///
+  /// - Parameter make: Makes it. It asks for no other one, and what it makes does not hold the schema.
+  package func derived<Form: Sendable>(_ make: () -> Form) -> Form {
+    derived.withLock { derived in
+      if let form = derived[ObjectIdentifier(Form.self)] as? Form { return form }
+      let form = make()
+      derived[ObjectIdentifier(Form.self)] = form
+      return form
     }
   }
 

@@ -85,8 +85,11 @@ struct ChangeSetRules {
           throw .tooLarge("The name of \(what) is too long (nameBytesMax)")
         }
       }
-      // By their bytes: canonically equivalent names are different names.
-      guard Set(names.map { Array($0.utf8) }).count == names.count else {
+      // By their bytes: canonically equivalent names are different names. Those that are not even equivalent are.
+      guard
+        Set(names).count == names.count
+          || Set(names.map { Array($0.utf8) }).count == names.count
+      else {
         throw .malformed("\(what) is named twice")
       }
     }

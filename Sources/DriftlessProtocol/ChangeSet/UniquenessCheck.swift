@@ -74,10 +74,14 @@ struct UniquenessCheck {
   }
 
   private func checkProperties() throws(ProtocolError) {
-    var groups: [[Int]: [Int]] = [:]
+    struct Place: Hashable {
+      let entity: Int
+      let property: Int
+    }
+    var groups: [Place: [Int]] = [:]
     for (place, group) in index.groups.enumerated() {
       for property in group.properties {
-        groups[[group.entity, property], default: []].append(place)
+        groups[Place(entity: group.entity, property: property), default: []].append(place)
       }
     }
     var seen = ObjectBits(count: groups.values.contains { $0.count > 1 } ? index.objectCount : 0)

@@ -7,6 +7,11 @@ struct SixteenBytes: Hashable, Sendable {
   private let high: UInt64
   private let low: UInt64
 
+  private init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
   /// - Parameter bytes: 16 of them; any other number gives nil.
   init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == Self.size else { return nil }
@@ -15,6 +20,18 @@ struct SixteenBytes: Hashable, Sendable {
 
   /// - Parameter bytes: At least 16, of which the first 16 count.
   init(prefixOf bytes: some Sequence<UInt8>) {
+    // A chain is made of each entry of a log: bytes that lie together are read as the two words that they are.
+    let here = bytes.withContiguousStorageIfAvailable { bytes -> SixteenBytes? in
+      let bytes = UnsafeRawBufferPointer(bytes)
+      guard bytes.count >= Self.size else { return nil }
+      return SixteenBytes(
+        high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+        low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+    }
+    if let here = here ?? nil {
+      self = here
+      return
+    }
     var words: (UInt64, UInt64) = (0, 0)
     for (place, byte) in bytes.prefix(Self.size).enumerated() {
       if place < 8 {
@@ -38,9 +55,7 @@ struct SixteenBytes: Hashable, Sendable {
   }
 
   func append(to data: inout Data) {
-    for word in [high, low] {
-      withUnsafeBytes(of: word.bigEndian) { data.append(contentsOf: $0) }
-    }
+    withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { data.append(contentsOf: $0) }
   }
 
   var data: Data {

@@ -8,7 +8,7 @@ import Foundation
 ///
 /// Where the next model differs in that, or has again what one before it had not, the store's rows are not what the log says:
 /// a migration made them. Then what has changed is taken from the zone anew.
-struct ModelMeaning: Codable, Hashable {
+struct ModelMeaning: Codable, Hashable, Sendable {
   static let setting = "sync.meaning"
   /// What the log came to with models of after that, with which entries were read, and the head of the log was not reached.
   static let betweenSetting = "sync.meanings"
@@ -34,7 +34,12 @@ struct ModelMeaning: Codable, Hashable {
     }
   }
 
-  init(_ schema: SyncSchema) {
+  /// That of the model of a store.
+  static func of(_ schema: SyncSchema, _ stored: StoreSchema) -> ModelMeaning {
+    stored.derived { ModelMeaning(schema) }
+  }
+
+  private init(_ schema: SyncSchema) {
     for entity in schema.entities {
       names[entity.name] = ""
       for property in entity.properties {
@@ -46,7 +51,7 @@ struct ModelMeaning: Codable, Hashable {
 
   static func load(_ transaction: ReadTransaction) throws -> ModelMeaning? {
     guard case .text(let text)? = try transaction.setting(setting) else { return nil }
-    return decode(text)
+    return DecodedNote.value(of: text, transaction.schema)
   }
 
   static func decode(_ text: String) -> ModelMeaning? {

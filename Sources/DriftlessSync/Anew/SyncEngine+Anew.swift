@@ -14,7 +14,7 @@ extension SyncEngine {
   func takeAnew(
     odd: Set<String>, _ pulling: () async throws -> Void
   ) async throws -> Bool {
-    let meaning = ModelMeaning(schema)
+    let meaning = ModelMeaning.of(schema, store.schema)
     let (formers, notes) = try store.read {
       (try ModelMeaning.formers($0), try ModelMeaning.Notes($0, odd: odd))
     }
@@ -47,7 +47,7 @@ extension SyncEngine {
   /// - Parameter reads: false where nothing is read.
   func noteMeaning(reads: Bool) throws {
     try noteRules()
-    let meaning = ModelMeaning(schema)
+    let meaning = ModelMeaning.of(schema, store.schema)
     guard let note = try store.read({ try meaning.noting($0, reads: reads) }) else { return }
     try bookkeep { try note($0) }
   }
@@ -55,7 +55,7 @@ extension SyncEngine {
   /// Attributes that came with the model of now, and of which rows have another value than the default, though nobody edited
   /// it: a migration to a model between filled it in.
   func oddDefaults() throws -> Set<String> {
-    let meaning = ModelMeaning(schema)
+    let meaning = ModelMeaning.of(schema, store.schema)
     return try store.read { transaction in
       guard let former = try ModelMeaning.load(transaction), former != meaning,
         let state = try ReplicaState.load(from: transaction.connection)

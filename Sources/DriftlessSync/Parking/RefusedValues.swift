@@ -12,9 +12,13 @@ struct RefusedValues {
   private let schema: SyncSchema
   private let limits: UInt64
 
-  init(_ schema: SyncSchema) {
+  init(_ schema: SyncSchema, _ stored: StoreSchema) {
     self.schema = schema
-    limits = Self.digest(of: schema)
+    limits = stored.derived { Limits(digest: Self.digest(of: schema)) }.digest
+  }
+
+  private struct Limits: Sendable {
+    let digest: UInt64
   }
 
   /// What is to be looked through.

@@ -8,7 +8,7 @@ extension PushSelection {
   ) throws {
     let notes = try ModelMeaning.Notes(transaction)
     guard !notes.gone.isEmpty else { return }
-    let returned = try ModelMeaning(schema)
+    let returned = try ModelMeaning.of(schema, transaction.schema)
       .change(of: schema, since: ModelMeaning.load(transaction), notes).returned
     var waiting: [ObjectKey: PropertyMask] = [:]
     for (key, object) in returned.isEmpty ? PendingObjects() : sendable.objects

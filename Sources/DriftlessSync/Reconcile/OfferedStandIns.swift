@@ -19,7 +19,7 @@ struct OfferedStandIns {
     self.unsaid = unsaid
     formers = try ModelMeaning.formers(transaction)
     returned =
-      ModelMeaning(schema)
+      ModelMeaning.of(schema, transaction.schema)
       .change(of: schema, since: formers, try ModelMeaning.Notes(transaction)).returned
     self.transaction = transaction
     parkedValues = try ParkedValues(transaction.connection)

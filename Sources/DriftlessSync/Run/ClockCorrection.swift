@@ -64,7 +64,8 @@ extension SyncEngine {
   /// - Throws: `StoreError`, `SyncError`.
   package static func clock(of store: PersistentStore) throws -> ClockState {
     // A time of day that was set since is no more as far from the zone's as it was.
-    let offset = try store.clockOffsetMilliseconds &- (store.clockStep() ?? 0)
+    let learnt = try store.learntClock()
+    let offset = learnt.offset &- (learnt.step ?? 0)
     let zone = store.now.addingTimeInterval(Double(offset) / 1000).timeIntervalSince1970 * 1000
     return try store.read { transaction in
       var state = ClockState(offset: offset, correction: nil, ahead: 0, lead: 0)

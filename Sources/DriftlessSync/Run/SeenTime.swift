@@ -86,7 +86,8 @@ struct SeenTime: Equatable {
 extension SyncEngine {
   /// The zone's time, as it is known here: what the host's time of day was set by since does not count.
   func zoneTime() throws -> Date {
-    let offset = try store.clockOffsetMilliseconds &- (store.clockStep() ?? 0)
+    let learnt = try store.learntClock()
+    let offset = learnt.offset &- (learnt.step ?? 0)
     return store.now.addingTimeInterval(Double(offset) / 1000)
   }
 }

@@ -36,7 +36,7 @@ package struct MergeRules: Codable, Hashable, Sendable {
 
   static func load(_ transaction: ReadTransaction) throws -> MergeRules? {
     guard case .text(let text)? = try transaction.setting(setting) else { return nil }
-    return decode(text)
+    return DecodedNote.value(of: text, transaction.schema)
   }
 
   static func decode(_ text: String) -> MergeRules? {
@@ -54,7 +54,7 @@ package struct MergeRules: Codable, Hashable, Sendable {
 extension SyncEngine {
   /// Notes by which rules the program merges, and tells where it did so by others before.
   func noteRules() throws {
-    let rules = MergeRules(store.model)
+    let rules = store.schema.derived { MergeRules(store.model) }
     let former = try store.read { try MergeRules.load($0) }
     guard former != rules else { return }
     try bookkeep { try rules.save($0) }

@@ -204,7 +204,7 @@ package struct SyncSchema: Sendable {
   /// The concrete entities, by name.
   package let entities: [Entity]
   /// What encrypted properties are sealed and opened with; nil on a replica without a key.
-  let keys: KeyRing?
+  private(set) var keys: KeyRing?
   private let byName: [String: Entity]
   /// By what an entity was called before its name of now.
   private let byFormerName: [String: Entity]
@@ -221,8 +221,13 @@ package struct SyncSchema: Sendable {
     package var owner: EntityDescription
   }
 
+  /// Made once for each schema of a store: each status, export and operation asks for one.
   package init(_ schema: StoreSchema, keys: KeyRing? = nil) {
+    self = schema.derived { SyncSchema(withoutKeys: schema) }
     self.keys = keys
+  }
+
+  private init(withoutKeys schema: StoreSchema) {
     var entities: [Entity] = []
     for description in schema.entities where !description.isAbstract {
       entities.append(

@@ -48,13 +48,15 @@ enum WriteAheadLog {
   static func path(of url: URL) -> String { url.path + "-wal" }
 
   /// Whether there is more than a head.
-  static func hasPages(_ url: URL) -> Bool {
-    FileNumber.size(of: path(of: url)).map { $0 > headBytes } ?? false
+  static func hasPages(_ url: URL) -> Bool { hasPages(at: path(of: url)) }
+
+  static func hasPages(at path: String) -> Bool {
+    FileNumber.size(of: path).map { $0 > headBytes } ?? false
   }
 
   /// What tells a log from the one before it: numbers that SQLite draws when it begins one. Nil for one that is not begun.
-  static func salts(of url: URL) -> UInt64? {
-    let descriptor = open(path(of: url), O_RDONLY | O_CLOEXEC)
+  static func salts(at path: String) -> UInt64? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     var salts: UInt64 = 0
@@ -84,6 +86,9 @@ final class LogLinker {
   }
 
   private let url: URL
+  // Each write asks for them.
+  private let path: String
+  private let logPath: String
   /// The file that the store's connections have.
   private let file: FileNumber?
   private var noted = Noted.none
@@ -93,6 +98,8 @@ final class LogLinker {
 
   init(url: URL, file: FileNumber?) {
     self.url = url
+    path = url.path
+    logPath = WriteAheadLog.path(of: url)
     self.file = file
   }
 
@@ -104,10 +111,10 @@ final class LogLinker {
   }
 
   private func look(_ connection: SQLiteConnection) -> Present {
-    guard let file, FileNumber(of: url.path) == file else { return .unknown }
+    guard let file, FileNumber(of: path) == file else { return .unknown }
     // A log that was copied and could not be cut is begun anew by whoever writes next, under numbers that are not drawn yet.
-    if !WriteAheadLog.hasPages(url) || connection.isLogInFile == true { return .inFile }
-    return WriteAheadLog.salts(of: url).map { .log($0) } ?? .unknown
+    if !WriteAheadLog.hasPages(at: logPath) || connection.isLogInFile == true { return .inFile }
+    return WriteAheadLog.salts(at: logPath).map { .log($0) } ?? .unknown
   }
 
   /// The transaction is about to end: where it is the first to write into a log, it says so.

@@ -9,12 +9,30 @@ public import Foundation
 enum StrayLogs {
   /// Looks at the write-ahead log. The journal is looked at with what else may stand in a file's way (`StoreObstacle`).
   ///
+  /// - Parameter looks: How the two are looked at: each by a connection of its own, where nobody has the file open yet.
   /// - Throws: `StoreError` with code `strayLog` where the log is not the file's; `busy` where a process has the file's log,
   ///   and its name is gone.
-  static func check(_ url: URL) throws {
+  static func check(_ url: URL, _ looks: Looks? = nil) throws {
     try RemovedLog.awaitCompletion(of: url)
     if isWithoutFile(url) { throw failureOfLoneLog(of: url) }
-    if try hasStrayLog(url) { throw failure(of: WriteAheadLog.path(of: url), beside: url) }
+    if try hasStrayLog(url, looks ?? Looks(url)) {
+      throw failure(of: WriteAheadLog.path(of: url), beside: url)
+    }
+  }
+
+  /// What the file says alone, and what it says with its log.
+  struct Looks {
+    let alone: () throws -> Look
+    let together: () throws -> Look
+
+    init(alone: @escaping () throws -> Look, together: @escaping () throws -> Look) {
+      self.alone = alone
+      self.together = together
+    }
+
+    init(_ url: URL) {
+      self.init(alone: { try Look(url, .immutable) }, together: { try Look(url, .readOnly) })
+    }
   }
 
   /// A log that is not the file's, while nobody else has it open. While a journal lies there, SQLite reads nothing: that comes
@@ -22,7 +40,7 @@ enum StrayLogs {
   static func next(_ url: URL) throws -> String? {
     if isWithoutFile(url) { return WriteAheadLog.path(of: url) }
     if try journalFailure(url) != nil { return url.path + "-journal" }
-    guard WriteAheadLog.hasPages(url), try isStray(url) else { return nil }
+    guard WriteAheadLog.hasPages(url), try isStray(url, Looks(url)) else { return nil }
     return WriteAheadLog.path(of: url)
   }
 
@@ -62,25 +80,27 @@ enum StrayLogs {
 
   /// Whether the log goes on from another content of the file. It is not told where somebody works in the file alone, who
   /// has looked before.
-  private static func hasStrayLog(_ url: URL) throws -> Bool {
+  private static func hasStrayLog(_ url: URL, _ looks: Looks) throws -> Bool {
     guard WriteAheadLog.hasPages(url), FileNumber.size(of: url.path) ?? 0 > 0 else { return false }
     let path = url.path + "-driftless-lock"
     // Nobody copies the log into the file meanwhile. Who may not lock the file looks twice.
-    guard access(path, R_OK | W_OK) == 0 else { return try isStray(url) && isStray(url) }
+    guard access(path, R_OK | W_OK) == 0 else {
+      return try isStray(url, looks) && isStray(url, looks)
+    }
     let lock = try FileLock(path: path)
     guard lock.tryShared(milliseconds: StoreTuning.checkpointWaitMilliseconds) else { return false }
     defer { lock.unlock() }
-    return try isStray(url)
+    return try isStray(url, looks)
   }
 
-  private static func isStray(_ url: URL) throws -> Bool {
+  private static func isStray(_ url: URL, _ looks: Looks) throws -> Bool {
     let alone: Look
-    do { alone = try Look(url, .immutable) } catch is SQLiteError {
+    do { alone = try looks.alone() } catch is SQLiteError {
       // The log was copied into it in part, or it is no store.
       return false
     }
     let isOfAnother: Bool
-    do { isOfAnother = try Look(url, .readOnly).isStray(over: alone) } catch let error
+    do { isOfAnother = try looks.together().isStray(over: alone) } catch let error
       as SQLiteError
     {
       isOfAnother = error.isCorrupt
@@ -116,10 +136,10 @@ enum StrayLogs {
   }
 
   /// What the file says, alone or with its log.
-  private struct Look {
-    let mark: LogLink?
+  struct Look {
+    fileprivate let mark: LogLink?
     /// The number of the newest transaction.
-    let newest: Int64
+    fileprivate let newest: Int64
 
     init(_ url: URL, _ mode: SQLiteConnection.Mode) throws {
       let connection = try SQLiteConnection(path: url.path, mode: mode)
@@ -135,7 +155,7 @@ enum StrayLogs {
         ? try PrimaryKeyTable.lastKey(of: HistoryEntity.transaction, on: connection) : 0
     }
 
-    func isStray(over alone: Look) -> Bool {
+    fileprivate func isStray(over alone: Look) -> Bool {
       // Nothing noted where the log began: a version of before wrote it, or another program.
       guard let mark else { return false }
       // The file has some of this log already, and may have more than the log.
@@ -145,7 +165,7 @@ enum StrayLogs {
 
     /// Whether a file is a whole database by itself. One into which a log was copied in part, when its process was
     /// killed, is none, and what it says alone means nothing: the log completes it.
-    static func isWhole(_ url: URL) -> Bool {
+    fileprivate static func isWhole(_ url: URL) -> Bool {
       guard let connection = try? SQLiteConnection(path: url.path, mode: .immutable) else {
         return false
       }
@@ -249,7 +269,15 @@ extension PersistentStore {
     guard let url, !isReadOnly else { return }
     try openedFiles?.check()
     do {
-      try StrayLogs.check(url)
+      let looks = StrayLogs.Looks(
+        alone: { try self.fileLook.look(url) },
+        // The store's connections have the file and its log open.
+        together: {
+          try self.connections.withReader(waits: false) { connection in
+            try connection.reading { try StrayLogs.Look(connection) }
+          }
+        })
+      try StrayLogs.check(url, looks)
     } catch let error as SQLiteError {
       throw StoreError(error, path: url.path)
     }

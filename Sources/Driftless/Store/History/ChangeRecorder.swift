@@ -12,7 +12,8 @@ final class ChangeRecorder {
   private(set) var count: Int64 = 0
   private let connection: SQLiteConnection
   private let statement: SQLiteStatement
-  private let runStatement: SQLiteStatement
+  private let transaction: Int64
+  private var runStatement: SQLiteStatement?
   // The run that is not written yet.
   private var keys: [Int64] = []
   private var type = ChangeType.insert
@@ -22,9 +23,18 @@ final class ChangeRecorder {
   init(connection: SQLiteConnection, transaction: Int64, first: Int64) throws {
     self.connection = connection
     self.first = first
+    self.transaction = transaction
     statement = try ChangeTable.insertion(on: connection)
-    runStatement = try ChangeTable.runInsertion(on: connection)
-    for statement in [statement, runStatement] { statement.bind(transaction, at: 5) }
+    statement.bind(transaction, at: 5)
+  }
+
+  /// What writes a run: made once there is one, since a connection that only ever writes single changes does without.
+  private func runInsertion() throws -> SQLiteStatement {
+    if let runStatement { return runStatement }
+    let statement = try ChangeTable.runInsertion(on: connection)
+    statement.bind(transaction, at: 5)
+    runStatement = statement
+    return statement
   }
 
   func recordInsert(_ key: Int64, _ program: RowProgram) throws {
@@ -82,7 +92,7 @@ final class ChangeRecorder {
     guard let program, let key = keys.first else { return }
     defer { keys.removeAll(keepingCapacity: true) }
     // Starting to read rows in memory is dearer than one row.
-    let statement = keys.count == 1 ? statement : runStatement
+    let statement = keys.count == 1 ? statement : try runInsertion()
     statement.bind(first + count - Int64(keys.count), at: 1)
     statement.bind(Int64(type.rawValue), at: 2)
     statement.bind(Int64(program.number), at: 3)
