@@ -1,5 +1,5 @@
-import Driftless
-import DriftlessProtocol
+package import Driftless
+package import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 import Logging

@@ -278,6 +278,6 @@ extension JournalDraft {
     var values = Journal.Values()
     if case .value(let value) = local { values.local = value }
     if case .value(let value) = zone { values.remote = value }
-    add(entry, values)
+    try add(entry, values)
   }
 }
