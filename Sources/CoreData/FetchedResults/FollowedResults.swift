@@ -48,11 +48,25 @@ final class FollowedResults {
     taken.take(asked)
     let made = try made(of: context.fetch(taken))
     (request, sections, changed, isDue) = (taken, made, [], false)
+    follow()
+    // A list that is made of snapshots has its first one by the fetch.
+    delegate?.controller(controller, didChangeContentWith: Self.snapshot(of: made))
+  }
+
+  private func follow() {
     guard observer == nil else { return }
     nonisolated(unsafe) weak let results = self  // a context posts where it and these are used
     observer = NotificationCenter.default.addObserver(
       forName: .NSManagedObjectContextObjectsDidChange, object: context, queue: nil
     ) { results?.contextDidChange($0) }
+  }
+
+  private static func snapshot(
+    of sections: [Section], reloaded: [NSManagedObjectID] = []
+  ) -> NSDiffableDataSourceSnapshotReference {
+    NSDiffableDataSourceSnapshotReference(reloaded: reloaded) {
+      sections.map { ($0.name, $0.members.map(\.objectID)) }
+    }
   }
 
   func indexTitle(of section: String) -> String? {
@@ -131,10 +145,8 @@ final class FollowedResults {
     }
     delegate.controllerDidChangeContent(controller)
     let updated = changes.rows.filter { $0.type == .update }.map(\.object.objectID)
-    let snapshot = NSDiffableDataSourceSnapshotReference(reloaded: updated) {
-      new.map { ($0.name, $0.members.map(\.objectID)) }
-    }
-    delegate.controller(controller, didChangeContentWith: snapshot)
+    delegate.controller(
+      controller, didChangeContentWith: Self.snapshot(of: new, reloaded: updated))
     guard sectionNameKeyPath == nil else { return }
     if let difference = changes.difference {
       delegate.controller(controller, didChangeContentWith: difference)

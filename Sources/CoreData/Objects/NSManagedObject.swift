@@ -2,7 +2,7 @@ public import Driftless
 import Foundation
 import Synchronization
 
-/// What `init(context:)`, `init(entity:insertInto:)` and `fetchRequest()` are members of, so that generic code makes objects of a class that
+/// What `init(context:)` and `fetchRequest()` are members of, so that generic code makes objects of a class that
 /// it does not know: every managed object is one.
 public protocol NSManagedObjectMaking: ManagedObject {
   /// What a context makes an object with.
@@ -10,6 +10,55 @@ public protocol NSManagedObjectMaking: ManagedObject {
 }
 
 extension ManagedObject: NSManagedObjectMaking {}
+
+/// What `init(entity:insertInto:)` is a member of: what it makes is of the entity's class, which may be a subclass of the one that it
+/// is called on. Every managed object is one.
+public protocol NSManagedObjectOfEntity {
+  /// What a context makes an object with.
+  init(_ birth: borrowing ObjectBirth)
+}
+
+extension ManagedObject: NSManagedObjectOfEntity {}
+
+extension NSManagedObjectOfEntity {
+  /// Makes a new object of an entity in the context, or, for nil, in none until a context's `insert(_:)` takes it in. It is of the
+  /// entity's class, where that is a subclass of this one. Before there is a store it waits for one, and a save without one throws.
+  /// An entity that the context's stores do not have, that is of no model, or whose objects are of a class that is none of this one's, is a precondition
+  /// failure.
+  ///
+  /// ```swift
+  /// let object = NSManagedObject(entity: Person.entity(), insertInto: context)   // a Person
+  /// ```
+  public init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
+    do {
+      guard let asked = Self.self as? ManagedObject.Type else {
+        preconditionFailure("\(Self.self) is no class of managed objects")
+      }
+      if asked != ManagedObject.self { ObjectClassNames.note(asked) }
+      context?.prepare(for: entity)
+      let known =
+        try context?.base.objectClass(of: entity)
+        ?? ManagedObjectContext.objectClass(outside: entity)
+      let type = known is Self.Type ? known : asked
+      let object: ManagedObject
+      if let context {
+        object = type.init(try context.base.birth(of: type, entity: entity))
+        context.base.welcome(object)
+      } else {
+        let birth = try ManagedObjectContext.looseBirth(of: type, entity: entity)
+        object = type.init(birth)
+        object.becomeLoose()
+        withExtendedLifetime(birth) {}
+      }
+      guard let made = object as? Self else {
+        preconditionFailure("\(type) is none of \(Self.self)")
+      }
+      self = made
+    } catch {
+      preconditionFailure("\(error)")
+    }
+  }
+}
 
 extension NSManagedObjectMaking {
   /// Makes a new object of the entity that the class stands for, in the context. Before the coordinator has a store it waits for
@@ -23,27 +72,6 @@ extension NSManagedObjectMaking {
       preconditionFailure("\(error)")
     }
     moc.base.welcome(self)
-  }
-
-  /// Makes a new object of an entity in the context, or, for nil, in none until a context's `insert(_:)` takes it in. Before
-  /// there is a store it waits for one, and a save without one throws. An entity that the context's stores do not have, that is of no model, or whose objects are of another class, is a precondition
-  /// failure.
-  public init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
-    do {
-      if Self.self != ManagedObject.self { ObjectClassNames.note(Self.self) }
-      guard let context else {
-        let birth = try ManagedObjectContext.looseBirth(of: Self.self, entity: entity)
-        self.init(birth)
-        becomeLoose()
-        withExtendedLifetime(birth) {}
-        return
-      }
-      context.prepare(for: entity)
-      self.init(try context.base.birth(of: Self.self, entity: entity))
-      context.base.welcome(self)
-    } catch {
-      preconditionFailure("\(error)")
-    }
   }
 
   /// A request for the objects of the entity that the class stands for, or is named like. What a class declares itself goes before.

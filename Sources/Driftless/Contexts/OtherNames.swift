@@ -22,6 +22,16 @@ extension ManagedObjectContext {
     return graph.birth(of: shape)
   }
 
+  /// The class of an entity's objects.
+  package func objectClass(
+    of entity: EntityDescription
+  ) throws(ObjectError) -> ManagedObject.Type { try shape(named: entity.name).objectClass }
+
+  /// The class of the objects of an entity that no store has.
+  package static func objectClass(
+    outside entity: EntityDescription
+  ) throws(ObjectError) -> ManagedObject.Type { try ObjectShape(outside: entity).objectClass }
+
   /// What an object in no context is made with, which is to be kept until the object is ``becomeLoose()``.
   package static func looseBirth(
     of type: ManagedObject.Type, entity: EntityDescription
