@@ -94,6 +94,8 @@ enum PurgeCases {
       let strange = LogMark(sequence: 2, chain: world.places[3].chain)
       try expect(
         await code { _ = try await world.page(storage, after: strange) }?.name == "diverged")
+    }
+    for storage in world.storages {
       var behind = TestReplica()
       behind.cursor = world.places[4]
       let refused = behind.push(zone.generation)
