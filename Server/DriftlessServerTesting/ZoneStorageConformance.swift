@@ -6,7 +6,7 @@
 package enum ZoneStorageConformance {
   package static let cases =
     AppendCases.all + StaleCases.all + LifeCases.all + SnapshotCases.all
-    + CodeCases.all + ValueCases.all + LimitCases.all + ForgettingCases.all
+    + CodeCases.all + ValueCases.all + LimitCases.all + ForgettingCases.all + PurgeCases.all
 }
 
 /// One rule, and what shows that it holds.

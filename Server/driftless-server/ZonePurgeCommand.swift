@@ -11,7 +11,7 @@ extension ZoneCommand {
         floor is the last entry that is older than --keep-days, that every replica has read which was seen within \
         --replica-days, and that no push under way was made before. Pushes and pulls go on meanwhile; a purge that was \
         stopped goes on with the next one. The file of the database stays as large as it is: what becomes free is used \
-        again. Only a data folder has it.
+        again.
 
         Example: driftless-server zone purge shop --dry-run --data DIR
         """)

@@ -125,9 +125,9 @@ import Testing
     func floor() throws -> (UInt64, PurgeFloor.Bound) {
       let now = try #require(
         try administration.replicas(of: "shop").compactMap(\.lastHeardMilliseconds).max())
-      let floor = try PurgeFloor(
-        of: #require(try administration.connection.zone(named: "shop")),
-        PurgeOptions(keepDays: 0), at: now + 1, on: administration.connection)
+      let tables = SQLitePurgeTables(
+        administration: administration, zone: try administration.existingZone("shop"))
+      let floor = try PurgeFloor(tables, PurgeOptions(keepDays: 0), at: now + 1)
       return (floor.sequence, floor.bound)
     }
     #expect(try floor() == (0, .replica))

@@ -18,7 +18,7 @@ protocol ValueSource: Sendable {
 }
 
 /// Large values of a storage: taken in, looked at and given out, a piece in memory at a time.
-struct ValueKeeping<Source: ValueSource> {
+struct ValueKeeping<Source: ValueSource>: KeptValues {
   let source: Source
   let seen: SeenValues
   let limits: LiveLimits

@@ -18,7 +18,7 @@ package protocol ZoneAdministration {
 
   /// Shortens a zone's log; replicas that are below the floor go on by its snapshot.
   ///
-  /// - Throws: `ServerError`: `.noZone`, `.locked`, `.notPurgeable`, and `.folderOnly` where the storage knows no purge.
+  /// - Throws: `ServerError`: `.noZone`, `.locked`, `.notPurgeable`, `.diskFull`.
   func purgeZone(_ name: String, _ options: PurgeOptions) throws -> PurgeReport
 
   /// Creates a zone with an empty log and a new generation.
@@ -48,7 +48,7 @@ package protocol ZoneAdministration {
   ///
   /// - Parameter changes: by name; nil takes a bound away.
   /// - Returns: the zone's bounds from now on.
-  /// - Throws: `ServerError` (`.noZone`, `.badLimits`, and `.folderOnly` for what the storage has none of).
+  /// - Throws: `ServerError` (`.noZone`, `.badLimits`).
   @discardableResult func changeLimits(
     of name: String, _ changes: [String: Int?]
   ) throws -> ZoneLimits

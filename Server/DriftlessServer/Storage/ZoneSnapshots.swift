@@ -76,7 +76,7 @@ package struct ZoneSnapshots: Sendable {
   /// - Throws: `ServerError`: `.locked` while another process folds the zone, `.diskFull`, what `page` throws.
   func fold(
     _ zone: ZoneRecord, options: FoldOptions = FoldOptions(),
-    kept: () throws -> PurgedLog.Kept? = { nil },
+    kept: () throws -> KeptLog? = { nil },
     isThere: () throws -> Bool, isOwn: (LogMark) throws -> Bool,
     page: (LogMark) throws -> [LogEntry]
   ) throws -> Snapshot {
@@ -148,7 +148,7 @@ package struct ZoneSnapshots: Sendable {
   private static let purgeName = "purge"
 
   /// A fold goes on from what stands for the entries that were purged, where it has less.
-  private func begin(in folder: URL, of zone: ZoneRecord, from kept: PurgedLog.Kept?) throws {
+  private func begin(in folder: URL, of zone: ZoneRecord, from kept: KeptLog?) throws {
     guard let kept else { return }
     let found = (try? Snapshot.read(in: folder)) ?? nil
     if let found, found.generation == zone.generation,
@@ -196,7 +196,7 @@ package struct ZoneSnapshots: Sendable {
   /// - Parameter body: gets what the log comes to, and the bytes of its files, which are gone afterwards.
   /// - Throws: `ServerError`, and what `body` throws.
   func withFoldAnew<Result>(
-    of zone: ZoneRecord, _ kept: PurgedLog.Kept?, isThere: () -> Bool,
+    of zone: ZoneRecord, _ kept: KeptLog?, isThere: () -> Bool,
     page: (LogMark) throws -> [LogEntry],
     body: (Snapshot, @escaping (Snapshot.File) throws -> Data) throws -> Result
   ) throws -> Result {

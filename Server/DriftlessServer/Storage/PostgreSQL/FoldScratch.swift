@@ -7,7 +7,7 @@
 
   /// A folder for what a fold has done before its snapshot is in the database: of this process alone, and removed with it.
   struct FoldScratch {
-    private let folder: URL
+    let folder: URL
     private let lock: FileLock
 
     /// Where the fold's own files lie.
@@ -42,9 +42,10 @@
       lock.release()
     }
 
-    static var freeBytes: Int? {
-      DiskSpace.free(at: URL(fileURLWithPath: place, isDirectory: true))
-    }
+    /// Where such folders lie.
+    static var parent: URL { URL(fileURLWithPath: place, isDirectory: true) }
+
+    static var freeBytes: Int? { DiskSpace.free(at: parent) }
 
     private static func sweep() {
       for name in (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []

@@ -5,7 +5,7 @@
   /// What an operator does to zones and tokens of a PostgreSQL database, while nodes serve it or not.
   package struct PostgresAdministration: ZoneAdministration {
     let connection: PostgresConnection
-    private let text: String
+    let text: String
 
     /// Opens the database, and makes the server's tables where it has none.
     ///
@@ -38,7 +38,11 @@
     package func zones() throws -> [ZoneRecord] { try told { try connection.zones() } }
 
     package func snapshot(of zone: ZoneRecord) throws -> Snapshot? {
-      try told { try PostgresSnapshots.snapshot(of: zone, on: connection) }
+      try told {
+        let found = try PostgresSnapshots.snapshot(of: zone, on: connection)
+        let kept = try PostgresPurgedLog.row(of: zone, on: connection)?.snapshot
+        return [found, kept].compactMap(\.self).max { $0.place.sequence < $1.place.sequence }
+      }
     }
 
     package func foldZone(_ name: String) throws -> Snapshot {
@@ -52,15 +56,6 @@
           return try logs.entries(of: zone, request)
         }
       }
-    }
-
-    package func floor(of zone: ZoneRecord) throws -> UInt64 { 0 }
-
-    package func purgeZone(_ name: String, _ options: PurgeOptions) throws -> PurgeReport {
-      throw ServerError(
-        .folderOnly, "zone purge is not there for PostgreSQL: the log of zone \(name) stays whole",
-        suggestion: "A zone that is begun anew has a short log: driftless-server zone renew \(name)"
-      )
     }
 
     package func createZone(_ name: String) throws -> ZoneRecord {

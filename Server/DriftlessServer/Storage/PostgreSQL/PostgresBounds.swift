@@ -14,6 +14,7 @@
         zone bigint PRIMARY KEY, generation uuid NOT NULL, through bigint NOT NULL,
         bytes bigint NOT NULL)
       """,
+      "ALTER TABLE zone_log ADD COLUMN IF NOT EXISTS floor bigint NOT NULL DEFAULT 0",
     ]
 
     /// In the list of what is read of a zone.
@@ -39,7 +40,7 @@
       }
     }
 
-    /// Bytes of the entries that the database has of a zone, counted a bounded piece further.
+    /// Bytes of the entries that the database has of a zone, from its floor on, counted a bounded piece further.
     ///
     /// - Parameters:
     ///   - head: the last of those entries.
@@ -48,10 +49,11 @@
       of zone: ZoneRecord, through head: UInt64, keepsCount: Bool,
       on connection: PostgresConnection
     ) throws -> Int {
+      let floor = try PostgresPurgedLog.floor(of: zone, on: connection)
       let known = try connection.run(
-        "SELECT through, bytes FROM zone_log WHERE zone = $1 AND generation = $2",
-        .integer(zone.id), .uuid(zone.generation))
-      var (through, bytes) = (UInt64(0), Int64(0))
+        "SELECT through, bytes FROM zone_log WHERE zone = $1 AND generation = $2 AND floor = $3",
+        .integer(zone.id), .uuid(zone.generation), .integer(Int64(clamping: floor)))
+      var (through, bytes) = (floor, Int64(0))
       if known.count > 0, known.uint64(0, 0) <= head {
         (through, bytes) = (known.uint64(0, 0), known.int64(0, 1))
       }
@@ -67,10 +69,12 @@
       guard keepsCount else { return Int(clamping: bytes) }
       try connection.run(
         """
-        INSERT INTO zone_log VALUES($1, $2, $3, $4) ON CONFLICT (zone) DO UPDATE
-        SET generation = excluded.generation, through = excluded.through, bytes = excluded.bytes
+        INSERT INTO zone_log(zone, generation, through, bytes, floor)
+        VALUES($1, $2, $3, $4, $5) ON CONFLICT (zone) DO UPDATE
+        SET generation = excluded.generation, through = excluded.through, bytes = excluded.bytes,
+          floor = excluded.floor
         """, .integer(zone.id), .uuid(zone.generation), .integer(Int64(clamping: end)),
-        .integer(bytes))
+        .integer(bytes), .integer(Int64(clamping: floor)))
       return Int(clamping: bytes)
     }
   }

@@ -6,7 +6,7 @@
   /// `pg_amcheck` and the database's own checksums tell.
   struct PostgresCheck {
     let connection: PostgresConnection
-    private(set) var outcome = DatabaseCheck.Outcome()
+    var outcome = DatabaseCheck.Outcome()
 
     /// Checks one state of the database, while nodes may go on writing.
     ///
@@ -89,8 +89,7 @@
     private static let pageBytes: Int64 = 4 << 20
 
     private mutating func checkLog(of zone: ZoneRecord) throws {
-      var place = Cursor.start(generation: zone.generation).mark
-      var nextObject: UInt64 = 1
+      var (place, nextObject) = try checkPurged(of: zone)
       while true {
         let rows = try connection.logRows(of: zone.id, after: place.sequence, bytes: Self.pageBytes)
         guard rows.count > 0 else { break }
@@ -237,12 +236,12 @@
         SELECT replica.uuid::text, CASE WHEN home.zone IS DISTINCT FROM $1
           THEN 'its home is another zone, or none'
           ELSE 'its last push is ' || last_push || ', and the log has '
-            || coalesce(max(log.number), 0) END
-        FROM replica LEFT JOIN log ON log.zone = $1 AND log.replica = replica.id
+            || coalesce(max(entry.number), 0) END
+        FROM replica LEFT JOIN entry ON entry.zone = $1 AND entry.replica = replica.id
         LEFT JOIN replica_home AS home ON home.uuid = replica.uuid
         WHERE replica.zone = $1 AND $2::bigint >= 0 AND $3::bigint >= 0
         GROUP BY replica.uuid, last_push, home.zone
-        HAVING last_push < coalesce(max(log.number), 0) OR home.zone IS DISTINCT FROM $1
+        HAVING last_push < coalesce(max(entry.number), 0) OR home.zone IS DISTINCT FROM $1
         """
       ),
       (

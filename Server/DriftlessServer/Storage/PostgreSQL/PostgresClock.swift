@@ -42,19 +42,32 @@
   /// tells of none.
   enum PostgresNodes {
     private static let number = 7_301_113
+    /// Held beside it by those that know floors of logs.
+    private static let laterNumber = 7_301_114
     /// Of the tables' own schema: one database may have those of several servers.
     private static let schema =
       "(SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema())"
-    private static let arguments = "\(number), (\(schema) & 2147483647)::integer"
+    private static let place = "(\(schema) & 2147483647)::integer"
+    private static let arguments = "\(number), \(place)"
 
     /// Says until the connection ends that a node serves.
     static func enter(_ connection: PostgresConnection) throws {
       do {
+        try connection.run("SELECT pg_advisory_lock_shared(\(laterNumber), \(place))")
         try connection.run("SELECT pg_advisory_lock_shared(\(arguments))")
       } catch let error as PostgresError where error.kind == .statement && !error.isAway {}
     }
 
     static func count(_ connection: PostgresConnection) throws -> Int {
+      try count(number, connection)
+    }
+
+    /// Whether none of those that serve is of a program that knows no floors of logs.
+    static func areOfThisVersion(_ connection: PostgresConnection) throws -> Bool {
+      try count(number, connection) <= count(laterNumber, connection)
+    }
+
+    private static func count(_ number: Int, _ connection: PostgresConnection) throws -> Int {
       let rows = try connection.run(
         """
         SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = \(number)

@@ -49,6 +49,10 @@
       }
       try check(request.after, in: current)
       if let mark = request.mark { try check(mark, in: current) }
+      let floor = try PostgresPurgedLog.floor(of: current, on: self)
+      guard request.after.sequence >= floor else {
+        throw ServerError.purged(at: request.after.sequence, floor: floor, current)
+      }
       guard request.after.sequence < current.head else {
         return LogPage(entries: [], head: current.head)
       }

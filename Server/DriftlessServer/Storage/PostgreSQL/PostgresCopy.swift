@@ -33,13 +33,6 @@
     static func into(_ copy: PostgresConnection, of source: SQLiteConnection) throws {
       let tokens = Dictionary(grouping: try source.tokens(), by: \.zoneID)
       for zone in try source.zones() {
-        guard try PurgedLog.floor(of: zone, on: source) == 0 else {
-          throw ServerError(
-            .notPurgeable,
-            "the log of zone \(zone.name) was purged, and a PostgreSQL database has whole logs alone",
-            suggestion: "Begin the zone anew first, and let its replicas offer what they hold: "
-              + "driftless-server zone renew \(zone.name)")
-        }
         var writer = SQLiteZoneCopy(of: zone, source, copy)
         try writer.run(tokens[zone.id] ?? [])
       }
@@ -92,6 +85,7 @@
       try copy.insert(zone.with(id: id), createdMilliseconds: created)
       try write(tokens)
       try writeReplicas()
+      try PostgresPurgeCopy.out(of: source, zone, into: copy, as: id, replica: replica)
       try writeLog()
       try writeIdentities()
       let rows = try source.run("SELECT id, name FROM name WHERE zone = $1", .integer(zone.id))
@@ -114,18 +108,19 @@
         try TokenBindings.set(token.binding, of: token.id, on: copy)
       }
       let seen = try source.run(
-        "SELECT replica, cursor, token, seen_ms, name, address, format FROM sighting WHERE zone = $1",
+        "SELECT replica, cursor, token, seen_ms, name, address, format, asked FROM sighting WHERE zone = $1",
         .integer(zone.id))
       for row in 0..<seen.count {
         try copy.run(
           """
-          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address, format)
-          VALUES(?, ?, ?, ?, ?, ?, ?, ?)
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address, format, asked)
+          VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)
           """, .integer(id), .blob(seen.data(row, 0)), .integer(seen.int64(row, 1)),
           .text(seen.text(row, 2)), .integer(seen.int64(row, 3)),
           seen.isNull(row, 4) ? .null : .text(seen.text(row, 4)),
           seen.isNull(row, 5) ? .null : .text(seen.text(row, 5)),
-          seen.isNull(row, 6) ? .null : .integer(seen.int64(row, 6)))
+          seen.isNull(row, 6) ? .null : .integer(seen.int64(row, 6)),
+          seen.isNull(row, 7) ? .null : .integer(seen.int64(row, 7)))
       }
     }
 

@@ -67,7 +67,7 @@
       let gone = try connection.run(
         """
         DELETE FROM replica WHERE zone = $1 AND uuid = ANY($2::uuid[]) AND NOT EXISTS (
-          SELECT 1 FROM log WHERE log.zone = $1 AND log.replica = replica.id)
+          SELECT 1 FROM entry WHERE entry.zone = $1 AND entry.replica = replica.id)
         RETURNING uuid
         """, zoneID, names)
       let unknown = (0..<gone.count).compactMap { gone.uuid($0, 0) }

@@ -154,6 +154,81 @@
         .integers(values.map { _ in Int64.random(in: 1...Int64(UInt32.max)) }))
     }
 
+    // MARK: - What a purge keeps; who calls holds the zone's row
+
+    /// In place of an entry's sequence number: the snapshot that a purge has kept names the value.
+    static let bySnapshot: Int64 = 0
+
+    /// A snapshot stands for entries that are about to go: what it names stays, and what only the one before it named goes when
+    /// its lease ends. Who calls sets the floor in the same transaction.
+    static func use(
+      _ values: [LargeValue], bySnapshotOf zone: Int64, at milliseconds: Int64,
+      on connection: PostgresConnection
+    ) throws {
+      let rows = try connection.run(
+        "SELECT digest FROM value_use WHERE zone = $1 AND sequence = \(bySnapshot)",
+        .integer(zone))
+      let named = Set(values.map(\.digest))
+      let former = (0..<rows.count).map { rows.data($0, 0) }.filter { !named.contains($0) }
+      try insert(values.map { ($0.digest, bySnapshot) }, zone: zone, on: connection)
+      try forget(
+        former.map { ($0, bySnapshot) }, zone: zone, at: milliseconds, on: connection)
+    }
+
+    /// Those of some values that no snapshot of a purge is noted to name.
+    static func unnoted(
+      _ values: [LargeValue], bySnapshotOf zone: Int64, on connection: PostgresConnection
+    ) throws -> [LargeValue] {
+      let rows = try connection.run(
+        "SELECT digest FROM value_use WHERE zone = $1 AND sequence = \(bySnapshot)",
+        .integer(zone))
+      let noted = Set((0..<rows.count).map { rows.data($0, 0) })
+      return values.filter { !noted.contains($0.digest) }
+    }
+
+    /// Some entries up to the floor name nothing any more: their change sets are gone.
+    ///
+    /// - Returns: whether there may be more.
+    static func forgetUses(
+      through floor: UInt64, zone: Int64, countMax: Int64, at milliseconds: Int64,
+      on connection: PostgresConnection
+    ) throws -> Bool {
+      let rows = try connection.run(
+        """
+        SELECT digest, sequence FROM value_use
+        WHERE zone = $1 AND sequence > \(bySnapshot) AND sequence <= $2 LIMIT $3
+        """, .integer(zone), .integer(Int64(clamping: floor)), .integer(countMax))
+      guard rows.count > 0 else { return false }
+      try forget(
+        (0..<rows.count).map { (rows.data($0, 0), rows.int64($0, 1)) }, zone: zone,
+        at: milliseconds, on: connection)
+      return true
+    }
+
+    /// A value that nothing names any more has a lease: a replica may be about to fetch it.
+    private static func forget(
+      _ uses: [(digest: Data, sequence: Int64)], zone: Int64, at milliseconds: Int64,
+      on connection: PostgresConnection
+    ) throws {
+      guard !uses.isEmpty else { return }
+      let digests = PostgresValue.blobs(uses.map(\.digest))
+      try connection.run(
+        """
+        DELETE FROM value_use WHERE zone = $1 AND (digest, sequence) IN
+          (SELECT * FROM unnest($2::bytea[], $3::bigint[]))
+        """, .integer(zone), digests, .integers(uses.map(\.sequence)))
+      try connection.run(
+        """
+        DELETE FROM value_lost AS value WHERE zone = $1 AND digest = ANY($2::bytea[])
+          AND \(isUnnamed)
+        """, .integer(zone), digests)
+      try connection.run(
+        """
+        UPDATE value SET lease_ms = $3 WHERE zone = $1 AND digest = ANY($2::bytea[])
+          AND replica = ''::bytea AND \(isUnnamed)
+        """, .integer(zone), digests, .integer(milliseconds + ValueLease.milliseconds))
+    }
+
     // MARK: - What goes
 
     /// So many values that nobody wants any more go in one transaction.
@@ -210,16 +285,22 @@
 
     /// Lets go of some pieces that are of no row any more: what a process left that was killed, or had much to do.
     ///
+    /// - Parameter zone: of this one alone; nil for all.
     /// - Returns: whether there may be more.
-    static func sweep(_ connection: PostgresConnection) throws -> Bool {
+    static func sweep(of zone: Int64? = nil, on connection: PostgresConnection) throws -> Bool {
       let left = try connection.run(
         """
-        SELECT zone, value FROM value_piece AS piece WHERE NOT EXISTS (SELECT 1 FROM value
-          WHERE value.zone = piece.zone AND value.id = piece.value) LIMIT 1
-        """)
-      guard left.count > 0, let id = left.uuid(0, 1) else { return false }
-      try dropPieces(of: [id], zone: left.int64(0, 0), on: connection)
-      return true
+        SELECT DISTINCT zone, value FROM value_piece AS piece
+        WHERE zone = coalesce($1, zone) AND NOT EXISTS (SELECT 1 FROM value
+          WHERE value.zone = piece.zone AND value.id = piece.value) LIMIT \(collectedMax)
+        """, zone.map { .integer($0) } ?? .null)
+      let rows = (0..<left.count).compactMap { row in
+        left.uuid(row, 1).map { (zone: left.int64(row, 0), id: $0) }
+      }
+      for (zone, rows) in Dictionary(grouping: rows, by: \.zone) {
+        try dropPieces(of: rows.map(\.id), zone: zone, on: connection)
+      }
+      return !rows.isEmpty
     }
 
     /// A zone is deleted: its values go with it. Their pieces go with `sweep`.

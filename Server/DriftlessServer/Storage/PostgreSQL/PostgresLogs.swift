@@ -106,6 +106,7 @@
         // The database was put back to an older copy and has gone on from there.
         try fold.forget()
       }
+      try begin(fold, zone)
       let scratch = try FoldScratch()
       defer { scratch.remove() }
       var options = given
@@ -122,6 +123,29 @@
         guard !entries.isEmpty else { return try folded.finish() }
         for entry in entries { try folded.append(PullPage.Entry(entry)) }
       }
+    }
+
+    /// A fold goes on from what stands for the entries that were purged, where it has less.
+    private func begin(_ fold: PostgresFold, _ zone: ZoneRecord) throws {
+      guard
+        let row = try slot.patiently({ try PostgresPurgedLog.row(of: zone, on: $0) }),
+        try fold.snapshot()?.place.sequence ?? 0 < row.snapshot.place.sequence
+      else { return }
+      let kept = KeptLog(row, of: zone) { name in
+        try slot.patiently { try PostgresPurgedLog.bytes(of: name, of: zone, on: $0) }
+      }
+      for file in row.snapshot.files { try fold.keep(kept.bytes(file), as: file.name) }
+      try fold.publish(row.snapshot)
+    }
+
+    /// - Parameter body: runs while nobody else folds or purges the zone.
+    /// - Throws: `ServerError` (`.locked`), and what `body` throws.
+    func withFold<Result>(
+      of zone: ZoneRecord, _ body: (PostgresFold) throws -> Result
+    ) throws -> Result {
+      let fold = try PostgresFold(zone, slot)
+      defer { fold.release() }
+      return try body(fold)
     }
 
     func forget(_ zone: ZoneRecord) throws {

@@ -25,7 +25,8 @@
             entries: Int(counts.int64(0, 0)), bytes: counts.int64(0, 1),
             objects: max(1, zone.nextObject) - 1, replicas: Int(counts.int64(0, 2)),
             tokens: Int(counts.int64(0, 3)),
-            lastPushMilliseconds: counts.isNull(0, 4) ? nil : counts.int64(0, 4))
+            lastPushMilliseconds: counts.isNull(0, 4) ? nil : counts.int64(0, 4),
+            floor: try PostgresPurgedLog.floor(of: zone, on: connection))
         }
       }
     }
@@ -63,7 +64,7 @@
     }
 
     package func deleteZone(_ name: String) throws {
-      try write {
+      let gone = try write {
         let zone = try existing(name, locks: true)
         for table in PostgresSchema.tablesOfSnapshot + PostgresSchema.tablesOfLog
           + ["token", "enrolment_code"]
@@ -75,9 +76,10 @@
         try PostgresLargeValues.drop(of: zone.id, on: connection)
         try connection.run("DELETE FROM zone WHERE id = $1", .integer(zone.id))
         try note(.zoneDeleted, zone: name)
+        return zone.id
       }
       // The zone is gone, whatever becomes of bytes that are nobody's: a node lets go of what is left.
-      while (try? PostgresLargeValues.sweep(connection)) == true {}
+      while (try? PostgresLargeValues.sweep(of: gone, on: connection)) == true {}
     }
 
     package func raiseFormat(

@@ -14,12 +14,13 @@
   /// `staged`        also the digests of a part, and `staging` the generation that its parts are of.
   /// `snapshot`, `segment`, `folding`  what zones' logs come to (`PostgresSnapshots`).
   /// `value`, `value_piece`, `value_use`, `value_lost`  large values (`PostgresLargeValues`): with version 2.
+  /// `purge`, `purge_file`, `purged`, and the view `entry`  logs that were shortened (`PostgresPurgedLog`): likewise.
   /// These, `sighting`, `operator_token`, `staged`, `staging`, `audit`, `enrolment_code`, `token_binding`, `zone_limit`, `zone_log`, `forgotten_replica` and those three are made where they are missing, whatever the
   /// version.
   enum PostgresSchema {
     static let version: Int64 = 2
-    /// The versions that `apply` brings to the present one. Programs of before refuse it from then on: they would leave large values
-    /// behind, of zones that they delete or renew.
+    /// The versions that `apply` brings to the present one. Programs of before refuse it from then on: they know no floor
+    /// of a log, and would leave large values behind, of zones that they delete or renew.
     private static let readable: ClosedRange<Int64> = 1...version
 
     /// The parts of a push have one number.
@@ -96,7 +97,8 @@
     /// Those that hold what a generation of a zone is: with the next one they begin empty.
     static let tablesOfLog = [
       "log", "object", "identity", "claim", "tombstone", "replica", "replica_home", "name",
-      "sighting", "staging", "staged", "forgotten_replica", "value_use", "value_lost",
+      "sighting", "staging", "staged", "forgotten_replica", "value_use", "value_lost", "purge",
+      "purge_file", "purged",
     ]
 
     /// Those that hold what a zone's log comes to, in the order in which they are emptied: a fold that goes on waits at the
@@ -140,7 +142,7 @@
     private static let laterTables = [
       "sighting", "operator_token", "staged", "staging", "audit", "folding", "snapshot", "segment",
       "enrolment_code", "token_binding", "zone_limit", "zone_log", "forgotten_replica", "value",
-      "value_piece", "value_use", "value_lost",
+      "value_piece", "value_use", "value_lost", "purge", "purge_file", "purged",
     ]
 
     /// Those that a database of this version may not have yet: programs of before know nothing of them.
@@ -169,6 +171,7 @@
           for statement in PostgresBounds.statements { try connection.execute(statement) }
           try connection.execute(PostgresForgotten.statement)
           try PostgresLargeValues.make(on: connection)
+          try PostgresPurgedLog.make(on: connection)
           // A newer program's stays.
           try connection.run(
             "UPDATE driftless_version SET version = $1 WHERE id = 1 AND version < $1",

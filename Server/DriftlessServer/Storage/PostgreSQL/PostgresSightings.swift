@@ -4,14 +4,14 @@
   import Synchronization
 
   /// Owns the table `sighting`: when a replica was last seen, by any node, how far it had come, by which token, from
-  /// where, and the name and the format level that it told.
+  /// where, the name and the format level that it told, and after which place it asked last.
   ///
   /// What is seen is kept in memory and written once a minute, and when the node ends: a request costs no write.
   enum PostgresSightings {
     static let statement = """
       CREATE TABLE IF NOT EXISTS sighting(
         zone bigint NOT NULL, replica uuid NOT NULL, cursor bigint NOT NULL, token text NOT NULL,
-        seen_ms bigint NOT NULL, name text, address text, format bigint,
+        seen_ms bigint NOT NULL, name text, address text, format bigint, asked bigint,
         PRIMARY KEY(zone, replica))
         WITH (fillfactor = 50)
       """
@@ -21,16 +21,16 @@
       try connection.run(
         """
         SELECT count(*) FROM information_schema.columns WHERE table_name = 'sighting'
-          AND column_name IN ('name', 'address', 'format') AND table_schema = ANY (current_schemas(false))
+          AND column_name IN ('name', 'address', 'format', 'asked') AND table_schema = ANY (current_schemas(false))
         """
-      ).int64(0, 0) >= 3
+      ).int64(0, 0) >= 4
     }
 
     /// Makes the table, or gives that of a program of before what it lacks.
     static func make(on connection: PostgresConnection) throws {
       try connection.execute(statement)
       guard try !isWhole(connection) else { return }
-      for column in ["name text", "address text", "format bigint"] {
+      for column in ["name text", "address text", "format bigint", "asked bigint"] {
         try connection.execute("ALTER TABLE sighting ADD COLUMN IF NOT EXISTS \(column)")
       }
     }
@@ -66,23 +66,24 @@
         guard !own.isEmpty else { return }
         try connection.run(
           """
-          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address, format)
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address, format, asked)
           SELECT $1, seen.replica, seen.cursor, convert_from(seen.token, 'UTF8'), seen.ms,
             nullif(convert_from(seen.name, 'UTF8'), ''),
-            nullif(convert_from(seen.address, 'UTF8'), ''), nullif(seen.format, 0)
+            nullif(convert_from(seen.address, 'UTF8'), ''), nullif(seen.format, 0), seen.asked
           FROM unnest($2::uuid[], $3::bigint[], $4::bytea[], $5::bigint[], $6::bytea[],
-              $7::bytea[], $8::bigint[])
-            AS seen(replica, cursor, token, ms, name, address, format)
+              $7::bytea[], $8::bigint[], $9::bigint[])
+            AS seen(replica, cursor, token, ms, name, address, format, asked)
           ON CONFLICT (zone, replica) DO UPDATE SET cursor = excluded.cursor,
             token = excluded.token, seen_ms = excluded.seen_ms, name = excluded.name,
-            address = excluded.address, format = excluded.format
+            address = excluded.address, format = excluded.format, asked = excluded.asked
           WHERE sighting.seen_ms <= excluded.seen_ms
           """, .integer(zone), .uuids(own.map(\.key.replica)),
           .integers(own.map { Int64(clamping: $0.value.cursor) }),
           .blobs(own.map { Data($0.value.token.utf8) }), .integers(own.map(\.value.milliseconds)),
           .blobs(own.map { Data(($0.value.name ?? "").utf8) }),
           .blobs(own.map { Data(($0.value.address ?? "").utf8) }),
-          .integers(own.map { Int64($0.value.format ?? 0) }))
+          .integers(own.map { Int64($0.value.format ?? 0) }),
+          .integers(own.map { Int64(clamping: $0.value.asked) }))
       }
     }
 
@@ -113,8 +114,8 @@
       let rows = try connection.run(
         """
         SELECT known.uuid, sighting.cursor, coalesce(replica.last_push, 0),
-          (SELECT max(received_ms) FROM log WHERE log.zone = $1 AND log.replica = replica.id
-            AND log.number = replica.last_push),
+          (SELECT max(received_ms) FROM entry WHERE entry.zone = $1
+            AND entry.replica = replica.id AND entry.number = replica.last_push),
           sighting.seen_ms, sighting.token, token.name, sighting.name, sighting.address,
           sighting.format
         FROM (SELECT uuid FROM replica WHERE zone = $1
@@ -152,8 +153,8 @@
       let rows = try connection.run(
         """
         SELECT seen.replica, seen.cursor, coalesce(replica.last_push, 0),
-          (SELECT max(received_ms) FROM log WHERE log.zone = $1 AND log.replica = replica.id
-            AND log.number = replica.last_push),
+          (SELECT max(received_ms) FROM entry WHERE entry.zone = $1
+            AND entry.replica = replica.id AND entry.number = replica.last_push),
           seen.seen_ms, seen.token, token.name, seen.name, seen.address, seen.format
         FROM (SELECT * FROM sighting WHERE zone = $1 ORDER BY cursor, replica LIMIT $2) AS seen
         LEFT JOIN replica ON replica.zone = $1 AND replica.uuid = seen.replica

@@ -41,22 +41,32 @@
       return snapshot
     }
 
+    /// Which bytes of a file are asked for, as PostgreSQL counts them: from 1 on, in 32 bits.
+    struct FilePiece {
+      let first: PostgresValue
+      let count: PostgresValue
+
+      /// Nil for a name that no file has, which may hold what no text of the database may.
+      init?(_ name: String, first: Int, count: Int) {
+        guard name.utf8.allSatisfy({ $0 > 32 && $0 < 127 }) else { return nil }
+        let first = min(first, Int(Int32.max) - 1)
+        self.first = .integer(Int64(first + 1))
+        self.count = .integer(Int64(min(count, Int(Int32.max) - first - 1)))
+      }
+    }
+
     /// A piece of a file; nil when there is none.
     static func piece(
       of name: String, of zone: ZoneRecord, first: Int, count: Int,
       on connection: PostgresConnection
     ) throws -> Data? {
-      // A name that no file has may hold what no text of the database may.
-      guard name.utf8.allSatisfy({ $0 > 32 && $0 < 127 }) else { return nil }
-      // PostgreSQL counts bytes from 1 on, in 32 bits.
-      let first = min(first, Int(Int32.max) - 1)
+      guard let piece = FilePiece(name, first: first, count: count) else { return nil }
       let rows = try connection.run(
         """
         SELECT substring(content FROM ($3::bigint)::integer FOR ($4::bigint)::integer) FROM segment
         WHERE zone = $1 AND name = $2
           AND EXISTS (SELECT 1 FROM snapshot WHERE zone = $1 AND generation = $5)
-        """, .integer(zone.id), .text(name), .integer(Int64(first + 1)),
-        .integer(Int64(min(count, Int(Int32.max) - first - 1))), .uuid(zone.generation))
+        """, .integer(zone.id), .text(name), piece.first, piece.count, .uuid(zone.generation))
       return rows.count > 0 ? rows.data(0, 0) : nil
     }
 
@@ -86,6 +96,17 @@
         throw ServerError.busy("the zone was added up anew meanwhile")
       }
       throw damaged("is gone")
+    }
+
+    /// Whether all files of a snapshot are there in their lengths.
+    static func hasFiles(
+      of snapshot: Snapshot, _ zone: ZoneRecord, on connection: PostgresConnection
+    ) throws -> Bool {
+      let rows = try connection.run(
+        "SELECT name, octet_length(content) FROM segment WHERE zone = $1", .integer(zone.id))
+      var sizes: [String: Int64] = [:]
+      for row in 0..<rows.count { sizes[rows.text(row, 0)] = rows.int64(row, 1) }
+      return snapshot.files.allSatisfy { sizes[$0.name] == Int64($0.bytes) }
     }
 
     /// Forgets the snapshot of a generation: another one's is not this zone's to forget.
@@ -245,14 +266,9 @@
     func publish(_ snapshot: Snapshot) throws {
       let note = try snapshot.note
       try write { connection in
-        let rows = try connection.run(
-          "SELECT name, octet_length(content) FROM segment WHERE zone = $1", .integer(zone.id))
-        var sizes: [String: Int64] = [:]
-        for row in 0..<rows.count { sizes[rows.text(row, 0)] = rows.int64(row, 1) }
-        for file in snapshot.files where sizes[file.name] != Int64(file.bytes) {
+        guard try PostgresSnapshots.hasFiles(of: snapshot, zone, on: connection) else {
           throw ProtocolError(
-            .damaged, "The file \(file.name) of the snapshot is gone",
-            suggestion: "Fold the zone anew.")
+            .damaged, "A file of the snapshot is gone", suggestion: "Fold the zone anew.")
         }
         _ = try connection.run(
           """

@@ -84,7 +84,7 @@
       if sequence == 0 { return Cursor.start(generation: zone.generation).mark }
       if sequence == zone.head { return LogMark(sequence: sequence, chain: zone.chain) }
       let rows = try run(
-        "SELECT chain FROM log WHERE zone = $1 AND sequence = $2", .integer(zone.id),
+        "SELECT chain FROM entry WHERE zone = $1 AND sequence = $2", .integer(zone.id),
         .integer(Int64(clamping: sequence)))
       guard rows.count > 0 else { return nil }
       return LogMark(sequence: sequence, chain: try PostgresZoneRow.chain(rows.data(0, 0)))

@@ -75,6 +75,12 @@
       if !rows.isNull(0, 2) { look.lastSeenMilliseconds = rows.int64(0, 2) }
       if !rows.isNull(0, 3) { look.lastPushMilliseconds = rows.int64(0, 3) }
       if !rows.isNull(0, 4) { look.snapshot = (rows.uint64(0, 4), Int(rows.int64(0, 5))) }
+      guard let purged = try PostgresPurgedLog.row(of: look.zone, on: connection) else { return }
+      look.floor = purged.floor
+      let kept = purged.snapshot
+      if kept.place.sequence > look.snapshot?.sequence ?? 0 {
+        look.snapshot = (kept.place.sequence, kept.bytes)
+      }
     }
 
     package func replicas(of zone: ZoneRecord, countMax: Int) async throws -> [ReplicaReport]? {

@@ -18,21 +18,39 @@
       try await read { connection in
         try connection.transaction(.read) {
           let current = try connection.current(zone)
-          guard current.generation == zone.generation,
-            let snapshot = try PostgresSnapshots.snapshot(of: current, on: connection),
+          guard current.generation == zone.generation else { return nil }
+          let kept = try PostgresPurgedLog.row(of: current, on: connection)?.snapshot
+          guard let snapshot = try PostgresSnapshots.snapshot(of: current, on: connection),
             // A database that was put back to an older copy has another log.
-            try connection.place(at: snapshot.place.sequence, of: current) == snapshot.place
-          else { return nil }
+            try connection.place(at: snapshot.place.sequence, of: current) == snapshot.place,
+            // Who is below a floor has nothing else: the newer one has to be there.
+            try kept.map({
+              try snapshot.place.sequence > $0.place.sequence
+                && PostgresSnapshots.hasFiles(of: snapshot, zone, on: connection)
+            }) ?? true
+          else { return kept }
           return snapshot
         }
       }
     }
 
+    package func floor(of zone: ZoneRecord) async throws -> UInt64 {
+      try await read { try PostgresPurgedLog.floor(of: zone, on: $0) }
+    }
+
+    package func keptSnapshot(of zone: ZoneRecord) async throws -> Snapshot? {
+      try await read { try PostgresPurgedLog.row(of: zone, on: $0)?.snapshot }
+    }
+
     package func segment(
       _ name: String, of zone: ZoneRecord, first: Int, count: Int
     ) async throws -> Data? {
-      try await read {
-        try PostgresSnapshots.piece(of: name, of: zone, first: first, count: count, on: $0)
+      try await read { connection in
+        let kept = try PostgresPurgedLog.piece(
+          of: name, of: zone, first: first, count: count, on: connection)
+        if let kept { return kept }
+        return try PostgresSnapshots.piece(
+          of: name, of: zone, first: first, count: count, on: connection)
       }
     }
 

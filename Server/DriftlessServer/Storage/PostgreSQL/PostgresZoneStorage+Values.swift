@@ -1,37 +1,11 @@
 #if PostgreSQL
-  package import DriftlessProtocol
-  package import Foundation
+  import DriftlessProtocol
+  import Foundation
   import Logging
 
-  extension PostgresZoneStorage: ValueSource {
-    package var keepsValues: Bool { true }
-
-    private var values: ValueKeeping<PostgresZoneStorage> {
+  extension PostgresZoneStorage: ValueStorage, ValueSource {
+    package var values: any KeptValues {
       ValueKeeping(source: self, seen: seenValues, limits: limits, clock: clock, logger: logger)
-    }
-
-    package func keep(
-      _ piece: ValuePiece, of zone: ZoneRecord, token: String
-    ) async throws -> ValueState {
-      try await values.keep(piece, of: zone, token: token)
-    }
-
-    package func value(
-      _ digest: Data, of zone: ZoneRecord, first: Int, count: Int
-    ) async throws -> Data {
-      try await values.value(digest, of: zone, first: first, count: count)
-    }
-
-    package func missing(
-      _ values: [LargeValue], in zone: ZoneRecord
-    ) async throws -> [LargeValue] {
-      try await self.values.missing(values, in: zone)
-    }
-
-    package func lostValues(
-      of zone: ZoneRecord, after digest: Data, countMax: Int
-    ) async throws -> [LargeValue] {
-      try await values.lost(of: zone, after: digest, countMax: countMax)
     }
 
     func readValues<Result: Sendable>(
@@ -74,7 +48,7 @@
         while try await pool.perform({ [clock] connection in
           let hasCollected = try PostgresLargeValues.collect(
             at: clock.now(), first: 0, on: connection)
-          return try PostgresLargeValues.sweep(connection) || hasCollected
+          return try PostgresLargeValues.sweep(on: connection) || hasCollected
         }) {}
       } catch {
         logger.warning("what is forgotten was not let go of", metadata: ["error": "\(error)"])

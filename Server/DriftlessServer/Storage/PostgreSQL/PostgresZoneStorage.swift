@@ -137,7 +137,7 @@
           guard current.generation == zone.generation else { return nil }
           let asked = marks.map { Int64(clamping: $0.sequence) }
           let rows = try connection.run(
-            "SELECT sequence, chain FROM log WHERE zone = $1 AND sequence = ANY($2::bigint[])",
+            "SELECT sequence, chain FROM entry WHERE zone = $1 AND sequence = ANY($2::bigint[])",
             .integer(zone.id), .integers(asked))
           var own = [LogMark(sequence: current.head, chain: current.chain), current.start]
           for row in 0..<rows.count where rows.uint64(row, 0) <= current.head {

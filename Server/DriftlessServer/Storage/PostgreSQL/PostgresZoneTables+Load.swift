@@ -11,11 +11,13 @@
         """
         SELECT EXISTS(SELECT 1 FROM tombstone WHERE zone = $1),
           EXISTS(SELECT 1 FROM claim WHERE zone = $1),
-          EXISTS(SELECT 1 FROM staged WHERE zone = $1)
-        """, .integer(zone.id))
+          EXISTS(SELECT 1 FROM staged WHERE zone = $1),
+          (SELECT floor FROM purge WHERE zone = $1 AND generation = $2)
+        """, .integer(zone.id), .uuid(zone.generation))
       hasOldTombstones = found.bool(0, 0)
       hasOldClaims = found.bool(0, 1)
       hasStaged = found.bool(0, 2)
+      knownFloor = found.uint64(0, 3)
       let unknown = Set(pushes.map(\.replica)).subtracting(replicas.keys)
       if !unknown.isEmpty { try loadReplicas(unknown) }
       let cursors = pushes.map(\.cursor.sequence).filter { $0 < zone.head }
@@ -55,7 +57,7 @@
     func loadPlaces(_ asked: Set<UInt64>) throws {
       let rows = try connection.run(
         """
-        SELECT sequence, first_object, chain FROM log
+        SELECT sequence, first_object, chain FROM entry
         WHERE zone = $1 AND sequence = ANY($2::bigint[])
         """, .integer(zone.id), .integers(asked.map { Int64(clamping: $0) }))
       for row in 0..<rows.count {

@@ -44,6 +44,9 @@
     /// Runs that were inserted, ascending, a list a push.
     var newRuns: [[KnownRun]] = []
 
+    /// The last entry whose change set may be gone; nil where it was not asked for.
+    var knownFloor: UInt64?
+
     /// Whether parts of pushes to the zone wait beside the log.
     var hasStaged = false
 
@@ -185,7 +188,7 @@
       }
       let rows = try connection.run(
         """
-        SELECT sequence, first_object, digest, chain FROM log
+        SELECT sequence, first_object, digest, chain FROM entry
         WHERE zone = $1 AND replica = $2 AND number = $3 ORDER BY sequence DESC LIMIT 1
         """, .integer(zone.id), .integer(replica.id), .integer(Int64(clamping: number)))
       guard rows.count > 0 else { return nil }
@@ -216,6 +219,13 @@
       if let new = newEntry(sequence) { return new.firstObject }
       if places[sequence] == nil { try loadPlaces([sequence]) }
       return places[sequence]?.first
+    }
+
+    func floor(of zone: ZoneRecord) throws -> UInt64 {
+      if let knownFloor { return knownFloor }
+      let floor = try PostgresPurgedLog.floor(of: zone, on: connection)
+      knownFloor = floor
+      return floor
     }
 
     func append(_ entry: NewEntry, to zone: ZoneRecord) throws {

@@ -38,6 +38,7 @@
       try PostgresBounds.set(zone.limits, of: zone, on: copy)
       try write(tokens)
       try writeReplicas()
+      try PostgresPurgeCopy.into(copy, of: source, zone, replica: replica)
       try writeLog()
       try writeIdentities()
       try writeObjects()
@@ -60,7 +61,7 @@
         try PostgresBindings.set(token.binding, of: token.id, on: copy)
       }
       for row in try source.rows(
-        "SELECT replica, cursor, token, seen_ms, name, address, format FROM sighting WHERE zone = ?",
+        "SELECT replica, cursor, token, seen_ms, name, address, format, asked FROM sighting WHERE zone = ?",
         .integer(zone.id))
       {
         guard case .blob(let replica) = row[0], case .integer(let cursor) = row[1],
@@ -69,14 +70,15 @@
         func text(_ value: SQLiteValue) -> PostgresValue {
           if case .text(let text) = value { .text(text) } else { .null }
         }
-        let format: PostgresValue =
-          if case .integer(let level) = row[6] { .integer(level) } else { .null }
+        func integer(_ value: SQLiteValue) -> PostgresValue {
+          if case .integer(let number) = value { .integer(number) } else { .null }
+        }
         try copy.run(
           """
-          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address, format)
-          VALUES($1, $2, $3, $4, $5, $6, $7, $8)
+          INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address, format, asked)
+          VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9)
           """, .integer(zone.id), .blob(replica), .integer(cursor), .text(token), .integer(seen),
-          text(row[4]), text(row[5]), format)
+          text(row[4]), text(row[5]), integer(row[6]), integer(row[7]))
       }
     }
 

@@ -52,7 +52,7 @@ struct FolderLogs: FoldedLogs {
       isOwn: { try isOwn($0, zone) }, page: page)
   }
 
-  private func kept(_ zone: ZoneRecord) throws -> PurgedLog.Kept? {
+  private func kept(_ zone: ZoneRecord) throws -> KeptLog? {
     try database.keptSnapshot(of: zone)
   }
 
@@ -67,10 +67,10 @@ struct FolderLogs: FoldedLogs {
 
 extension Database {
   /// What stands for the entries of a zone's log that were purged; nil where none was.
-  func keptSnapshot(of zone: ZoneRecord) throws -> PurgedLog.Kept? {
+  func keptSnapshot(of zone: ZoneRecord) throws -> KeptLog? {
     let row = try run { try PurgedLog.row(of: zone, on: $0) }
     return row.map { row in
-      PurgedLog.kept(row, of: zone) { name in
+      KeptLog(row, of: zone) { name in
         try self.run { try PurgedLog.bytes(of: name, of: zone, on: $0) }
       }
     }

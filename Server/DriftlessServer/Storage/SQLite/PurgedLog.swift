@@ -28,14 +28,6 @@ enum PurgedLog {
       SELECT \(columns) FROM log UNION ALL SELECT \(columns) FROM purged
     """
 
-  /// What stands for the entries of a log up to its floor.
-  struct Kept {
-    /// What the log came to, at the floor or above it.
-    let snapshot: Snapshot
-    /// The bytes of a file of the snapshot.
-    let bytes: (Snapshot.File) throws -> Data
-  }
-
   /// The last entry of a zone's log whose change set may be gone; 0 where none was purged.
   static func floor(of zone: ZoneRecord, on connection: SQLiteConnection) throws -> UInt64 {
     let floor = try connection.scalar(
@@ -45,39 +37,21 @@ enum PurgedLog {
     return UInt64(clamping: number)
   }
 
-  struct Row: Sendable {
-    /// The last entry whose change set may be gone.
-    let floor: UInt64
-    let snapshot: Snapshot
-    let milliseconds: Int64
-  }
-
   /// Nil where no entry was purged.
   ///
   /// - Throws: `ServerError` (`.storage`) where the row cannot be read.
-  static func row(of zone: ZoneRecord, on connection: SQLiteConnection) throws -> Row? {
+  static func row(of zone: ZoneRecord, on connection: SQLiteConnection) throws -> PurgeRow? {
     let statement = try connection.prepare(
       "SELECT floor, snapshot, purged_ms FROM purge WHERE zone = ? AND generation = ?")
     defer { statement.reset() }
     statement.bind([.integer(zone.id), .blob(zone.generation.bytes)])
     guard try statement.step() else { return nil }
     guard let snapshot = Snapshot(note: statement.data(1)) else {
-      throw damaged("what zone \(zone.name) came to", zone)
+      throw ServerError.purgedIsDamaged("what it came to", zone)
     }
-    return Row(
+    return PurgeRow(
       floor: UInt64(clamping: statement.int64(0)), snapshot: snapshot,
       milliseconds: statement.int64(2))
-  }
-
-  /// - Parameter bytes: gives the bytes of a file of a name.
-  static func kept(
-    _ row: Row, of zone: ZoneRecord, bytes: @escaping (String) throws -> Data?
-  ) -> Kept {
-    Kept(snapshot: row.snapshot) { file in
-      guard let bytes = try bytes(file.name), Snapshot.name(of: bytes) == file.name
-      else { throw damaged("the file \(file.name) of what it came to", zone) }
-      return bytes
-    }
   }
 
   static func bytes(
@@ -102,13 +76,6 @@ enum PurgedLog {
       .text(name))
     guard case .blob(let bytes)? = bytes else { return nil }
     return bytes
-  }
-
-  private static func damaged(_ what: String, _ zone: ZoneRecord) -> ServerError {
-    ServerError(
-      .storage, "the log of zone \(zone.name) was purged, and \(what) is damaged or gone",
-      suggestion: "Restore the database from its backup, or begin the zone anew: "
-        + "driftless-server zone renew \(zone.name) --drop-purged")
   }
 
   // MARK: - Writing; who calls has a transaction
@@ -193,18 +160,5 @@ enum PurgedLog {
     try connection.run(
       "DELETE FROM log WHERE position > ? AND position <= ?", range[0], range[1])
     return true
-  }
-}
-
-extension ServerError {
-  /// What a replica asks for is below the floor.
-  static func purged(at sequence: UInt64, floor: UInt64, _ zone: ZoneRecord) -> ServerError {
-    var error = ServerError(
-      .purged,
-      "the log of zone \(zone.name) was purged up to entry \(floor), and the replica has it up to \(sequence)",
-      suggestion: "Sync with a program of this version: it goes on from the zone's snapshot.",
-      head: zone.head)
-    error.floor = floor
-    return error
   }
 }

@@ -1,37 +1,18 @@
-package import DriftlessProtocol
+import DriftlessProtocol
 import DriftlessSQLite
-package import Foundation
+import Foundation
 
-extension SQLiteZoneStorage: ValueSource {
-  package var keepsValues: Bool { true }
-
-  private var values: ValueKeeping<SQLiteZoneStorage> {
+extension SQLiteZoneStorage: ValueStorage, ValueSource {
+  package var values: any KeptValues {
     ValueKeeping(source: self, seen: seenValues, limits: limits, clock: clock, logger: logger)
   }
 
+  /// Before a piece takes the room that operators' commands need.
   package func keep(
     _ piece: ValuePiece, of zone: ZoneRecord, token: String
   ) async throws -> ValueState {
     try folder.reserve.requireRoom(piece.bytes.count)
     return try await values.keep(piece, of: zone, token: token)
-  }
-
-  package func value(
-    _ digest: Data, of zone: ZoneRecord, first: Int, count: Int
-  ) async throws -> Data {
-    try await values.value(digest, of: zone, first: first, count: count)
-  }
-
-  package func missing(
-    _ values: [LargeValue], in zone: ZoneRecord
-  ) async throws -> [LargeValue] {
-    try await self.values.missing(values, in: zone)
-  }
-
-  package func lostValues(
-    of zone: ZoneRecord, after digest: Data, countMax: Int
-  ) async throws -> [LargeValue] {
-    try await values.lost(of: zone, after: digest, countMax: countMax)
   }
 
   func readValues<Result: Sendable>(

@@ -1,0 +1,109 @@
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+
+/// A purge in a data folder.
+struct FolderPurge: PurgePlace {
+  let administration: Administration
+
+  private var connection: SQLiteConnection { administration.connection }
+  private var folder: DataFolder { administration.folder }
+  private var snapshots: ZoneSnapshots { ZoneSnapshots(folder) }
+
+  func tables(of zone: ZoneRecord) -> SQLitePurgeTables {
+    SQLitePurgeTables(administration: administration, zone: zone)
+  }
+
+  func checkServers() throws {
+    guard let process = folder.servingProcess, !folder.isServedByThisVersion else { return }
+    throw ServerError(
+      .locked, "an older program (process \(process)) serves \(folder.url.path)",
+      suggestion: "Start the server again with this program, then say the command again.")
+  }
+
+  func givenMilliseconds() throws -> Int64 { try GivenTimes.last(connection) }
+
+  /// What the log comes to is written twice: as files, and into the database, whose free pages are used first.
+  func requireRoom(for bytes: Int, of zone: ZoneRecord, _ options: PurgeOptions) throws {
+    let free = Int(
+      clamping: try (connection.integer("PRAGMA freelist_count") ?? 0)
+        * (connection.integer("PRAGMA page_size") ?? 0))
+    try DiskSpace.require(
+      bytes + max(0, bytes - free), of: options.freeBytes?() ?? snapshots.freeBytes,
+      at: folder.url, for: "a purge of zone \(zone.name)",
+      otherwise: "It is the most that it may take: --force begins all the same.")
+  }
+
+  private func isThere(_ zone: ZoneRecord) -> Bool {
+    (try? connection.generations().contains(zone.generation)) ?? true
+  }
+
+  func withLock<Result>(of zone: ZoneRecord, _ body: () throws -> Result) throws -> Result {
+    try snapshots.withLock(of: zone) {
+      isThere(zone)
+    } body: {
+      try body()
+    }
+  }
+
+  func withFoldAnew<Result>(
+    of zone: ZoneRecord, _ kept: KeptLog?,
+    _ body: (Snapshot, @escaping (Snapshot.File) throws -> Data) throws -> Result
+  ) throws -> Result {
+    try snapshots.withFoldAnew(of: zone, kept) {
+      isThere(zone)
+    } page: { place in
+      let request = PageRequest(after: place, bytesMax: 4 << 20, entriesMax: 1_000)
+      return try connection.page(of: zone, request).entries
+    } body: {
+      try body($0, $1)
+    }
+  }
+
+  func discardFolded(of zone: ZoneRecord) throws { try snapshots.discardFolded(of: zone) }
+
+  func write<Result>(
+    to zone: ZoneRecord, _ body: (SQLitePurgeTables) throws -> Result
+  ) throws -> Result {
+    try administration.write {
+      let current = try connection.current(zone)
+      guard current.generation == zone.generation else {
+        throw ServerError.generationChanged(zone: zone.name)
+      }
+      return try body(tables(of: current))
+    }
+  }
+
+  /// SQLite looks every 100 ms at the latest whether a database that it waits for is free: each push that waits has its turn. The
+  /// thread is the command's: while it sleeps the server has the writer.
+  func giveWay() { Thread.sleep(forTimeInterval: 0.11) }
+}
+
+extension Administration {
+  package func purgeZone(_ name: String, _ options: PurgeOptions) throws -> PurgeReport {
+    try purgeZone(name, options, at: Self.hostMilliseconds)
+  }
+
+  package func purgeZone(
+    _ name: String, _ options: PurgeOptions, at host: Int64
+  ) throws -> PurgeReport {
+    let purge = try ZonePurge(
+      place: FolderPurge(administration: self), zone: existingZone(name), options: options)
+    // From its beginning: until it sets the floor it has changed nothing, and from then on it goes on where it was.
+    return try folder.reserve.withRoom { try purge.run(at: host) }
+  }
+
+  /// The time by which ages are reckoned.
+  func purgeTime(_ host: Int64) throws -> Int64 {
+    PurgeTime.of(host: host, given: try GivenTimes.last(connection))
+  }
+
+  /// What stands for the purged entries of a zone's log.
+  func keptSnapshot(of zone: ZoneRecord) throws -> KeptLog? {
+    try PurgedLog.row(of: zone, on: connection).map { row in
+      KeptLog(row, of: zone) { [connection] name in
+        try PurgedLog.bytes(of: name, of: zone, on: connection)
+      }
+    }
+  }
+}
