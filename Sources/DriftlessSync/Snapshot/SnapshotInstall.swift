@@ -37,6 +37,7 @@ extension PageApplier {
     }
     if !known.isNothing {
       let cuts = try hasLog ? nil : SnapshotCuts(self, of: news.deletes)
+      if !hasLog { deleteCuts.awaited = news.deleted }
       try reader.forEachPart { try writeKnown($0, news, &names, at: place) }
       if try !delete(news.deletes) { try cuts?.journal() }
     }
