@@ -115,6 +115,40 @@ struct PurgedPendingTests {
     #expect(told.object == shelf && told.explanation.contains("purged log does not tell"))
     try await world.settle()
     #expect(try world[0].value(shelf, "name") == .string("edited here"))
+    for replica in world.replicas { #expect(try replica.reference(row, "shelf") == shelf) }
+  }
+
+  @Test(
+    "What an edit brings back is in the sets that its delete cut, and not in one that it was taken out of before"
+  )
+  func cutSets() async throws {
+    let (world, way) = try await world {
+      let model = shopModel()
+      model.entitiesByName["Label"]?.deletePolicy = .editWins
+      return model
+    }
+    let items = try (0..<3).map { try world[0].insert("Item", ["title": .string("\($0)")]) }
+    let label = try world[0].insert("Label", ["name": .string("one")])
+    let other = try world[0].insert("Label", ["name": .string("other")])
+    for item in items { try setLabels([label], of: item, world[0]) }
+    try await world.settle()
+    try setLabels([], of: items[0], world[0])
+    try await world[0].sync()
+    try world[0].delete(label)
+    try await world[0].sync()
+    // A later word on a set does not tell whether the delete had cut it before: add wins.
+    try setLabels([other], of: items[2], world[0])
+    try await world[0].sync()
+    try way.purge()
+    try world[2].set(label, ["name": .string("edited here")])
+    try await world[2].sync()
+    #expect(way.refused > 0)
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.elements(items[0], "labels").isEmpty)
+      #expect(try replica.elements(items[1], "labels") == [label])
+      #expect(try replica.elements(items[2], "labels") == [label, other])
+    }
   }
 
   private static func cascading() -> ManagedObjectModel {

@@ -87,19 +87,19 @@ struct PurgedZoneTests {
     let (world, way) = try await world()
     let other = try world[0].insert("Item", ["title": .string("two")])
     try await world.settle()
-    // Both made an object of one identity: which was first only the log tells.
-    let given = UUID()
-    try world[0].insert("Item", ["title": .string("zone's")], identity: given)
-    try await world[0].sync()
+    // Another copy of the store sent a save that is pending here: what of it the zone has only the log tells.
+    try world[1].insert("Item", ["title": .string("of both")])
+    let copy = try await copied(world[1])
+    try await copy.sync()
     try way.purge()
-    try world[1].insert("Item", ["title": .string("edited here")], identity: given)
+    let own = try world[1].insert("Item", ["title": .string("own")])
     let before = try world[1].export
     for _ in 0..<2 {
       let error = await #expect(throws: SyncError.self) { try await world[1].sync() }
       #expect(error?.code == .logPurged)
       #expect(error?.suggestion.contains("--give-up-unsent") == true)
       #expect(try world[1].export == before)
-      #expect(try world[1].status.pending.objects == 1)
+      #expect(try world[1].status.pending.objects == 2)
     }
     // The store goes on, and status says it.
     try world[1].set(other, ["note": .string("offline")])
@@ -107,8 +107,19 @@ struct PurgedZoneTests {
     // Given up by a person, what was unsent is in the journal.
     _ = try await world[1].engine.giveUpUnsent()
     #expect(try SyncEngine.check(world[1].store).findings.map(\.message) == [])
-    #expect(try world[1].conflicts.contains { $0.object == given })
+    #expect(try world[1].conflicts.contains { $0.object == own })
     try await world.settle()
+  }
+
+  /// A copy as `cp` makes it of a file that is in use.
+  private func copied(_ replica: TestReplica) async throws -> TestReplica {
+    let file = replica.directory.file("copy.sqlite")
+    let source = try #require(replica.store.url).path
+    for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: source + suffix) {
+      try FileManager.default.copyItem(atPath: source + suffix, toPath: file.path + suffix)
+    }
+    return try await TestReplica(
+      "copy", zone: replica.zone, clock: replica.clock, enrolled: false, file: file)
   }
 
   @Test("A model that lacks what the snapshot names takes the rest, and says what it lacks")

@@ -113,6 +113,7 @@ struct EditLaws {
       }
     }
     failures += checkElements()
+    failures += RevivedLaw(image: image, traits: traits, ledger: ledger, names: names).check()
     failures += OrderLaws(image: image, traits: traits, ledger: ledger, names: names).check()
     failures += checkLives()
     failures += checkBuried()

@@ -73,6 +73,8 @@ struct Ledger {
   private var outcomes: [Place: [(words: Set<String>, kept: Set<String>)]] = [:]
   /// How many saves there were.
   private(set) var moment = 0
+  /// What everybody showed when all was quiet last, and after how many saves; nil where somebody may have forgotten it since.
+  private(set) var shared: (image: Image, moment: Int)?
   /// Where people put elements of lists.
   var orders = Orders()
 
@@ -229,6 +231,7 @@ struct Ledger {
   ///
   /// - Parameter host: nil for all of them.
   mutating func forgetKept(on host: Int? = nil) {
+    shared = nil
     excuse(lives: Set(kept.filter { host == nil || $0.value.host == host }.keys))
     kept = kept.filter { host != nil && $0.value.host != host }
   }
@@ -243,6 +246,7 @@ struct Ledger {
   mutating func excuse(
     host: Int, after transaction: Int64, since moment: Int = .max, objects: Set<UUID>
   ) {
+    shared = nil
     for index in edits.indices
     where edits[index].host == host
       && (edits[index].transaction > transaction || edits[index].moment > moment)
@@ -280,6 +284,7 @@ struct Ledger {
   /// The zone begins anew with what hosts show. What a host set of an object that it shows no more went with the log: should
   /// an edit that was never sent bring the object back, it is as the one who edited it knew it.
   mutating func forget(host: Int, showing objects: Set<UUID>) {
+    shared = nil
     for index in edits.indices
     where edits[index].host == host && !objects.contains(edits[index].place.object) {
       edits[index].isExcused = true
@@ -288,6 +293,7 @@ struct Ledger {
 
   /// The zone is replaced on purpose: what there is goes with it, and does not come back but by a person's word.
   mutating func bury() {
+    shared = nil
     excuse(lives: Set(lives.keys))
     for index in edits.indices { edits[index].isExcused = true }
     for (place, all) in elements {
@@ -304,6 +310,7 @@ struct Ledger {
   mutating func rest(_ image: Image) {
     orders.begin(image)
     journaledLately = []
+    shared = (image, moment)
   }
 
   /// Reads a host's journal. What it named stays named, also when the host is put back.

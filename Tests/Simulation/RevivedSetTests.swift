@@ -89,7 +89,7 @@ struct RevivedSetTests {
   }
 
   @Test(
-    "What left a set with a delete that was not heard to be taken does not come back into it alone")
+    "What left a set with a delete that was not heard to be taken comes back into it on both sides")
   func unheardDelete() async throws {
     let stage = try await Stage(.memory, hosts: 2, model: Stage.tagged())
     let item = try stage.insert(0)
@@ -107,6 +107,27 @@ struct RevivedSetTests {
     try stage.delete(0, item)
     try await stage.sync(1)
     try await stage.settle()
-    expect(stage, item, [])
+    // Who edited it knew it there (`DeleteCuts`).
+    expect(stage, item, [tag])
+  }
+
+  @Test(
+    "What was put into a set and taken out again, in pushes that got no answer, is the same everywhere when its element comes back"
+  )
+  func unansweredSet() async throws {
+    var scenario = try #require(
+      Scenario.combined.first { $0.name == "clocks and purged restored servers" })
+    scenario.partObjectsMax = 2
+    let steps = [
+      Step(.save, 0, 764152), Step(.save, 1, 225397), Step(.pull, 2, 109821),
+      Step(.save, 1, 806563), Step(.push, 2, 838945), Step(.sync, 1, 554587),
+      Step(.deaf, 1, 351173), Step(.sync, 0, 892772), Step(.save, 2, 288925),
+      Step(.pull, 2, 840739), Step(.save, 1, 930121), Step(.save, 1, 742771),
+      Step(.save, 0, 965491), Step(.sync, 2, 211661), Step(.save, 2, 370083),
+      Step(.save, 0, 620680), Step(.save, 2, 471635), Step(.save, 0, 688974),
+      Step(.sync, 2, 763440), Step(.settle, 0, 0),
+    ]
+    let outcome = await Simulation.run(scenario, seed: 33, steps)
+    #expect(outcome.failures == [])
   }
 }

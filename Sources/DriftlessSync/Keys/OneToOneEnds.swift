@@ -36,9 +36,12 @@ struct OneToOneEnds {
       guard let target else { continue }
       var owner = key
       for other in try owners(of: target, end) where other != key {
-        if applier.isJoining { throw UnfitSnapshot(reason: "two objects have one partner") }
+        let isOpen = isPending(other, end) || isPending(key, end)
+        if applier.isJoining, applier.hasLog || !isOpen {
+          throw UnfitSnapshot(reason: "two objects have one partner")
+        }
         // A pending end is settled when all is in view.
-        if isPending(other, end) || isPending(key, end) { continue }
+        if isOpen { continue }
         // CONFLICT: two objects of the log have one partner: a program without claims wrote it.
         // RESOLUTION: the one that took over later has it.
         if order[other] ?? -1 > order[key] ?? -1 { owner = other }

@@ -35,6 +35,8 @@ struct FrameContext {
   var isOfNewcomer = false
   /// The deletes are too many: they are set aside.
   var isBraked = false
+  /// Deletes of it may meet something here: what it takes out is looked at, whether a delete took that along.
+  var mayCut = false
   private let newIdentities: NewIdentities
   /// The names of the transactions that it tells or covers.
   private var names: Set<UInt64>

@@ -15,6 +15,10 @@ extension PageApplier {
     {
       frame.isBraked = try !brake.admits(try heldDeletes(of: frame.changeSet.index))
     }
+    // The part of a push that deletes an object need not be the one that cuts what referred to it.
+    frame.mayCut =
+      (frame.changeSet.index.hasDeletes || pushIsBraked != nil)
+      && (frame.isBraked || !pending.isEmpty || !zone.keys.isEmpty)
     guard !frame.isBraked, !pending.isEmpty || !zone.keys.isEmpty else { return }
     for group in frame.changeSet.index.groups where group.kind == .delete {
       guard let entity = frame.entity(group.entity) else { continue }
@@ -106,7 +110,10 @@ extension PageApplier {
       if isDeferred || frame.isBraked || isHeld(key) {
         if isAlive || pending[key] != nil {
           let isBraked = frame.isBraked && isAlive
-          try zone.set(isBraked ? .braked : .dead, of: key, frame.side(group, row: row))
+          let side = frame.side(group, row: row)
+          try zone.set(
+            isBraked ? .braked : .dead, of: key, side,
+            cuts: deleteCuts.ofSave(side, of: rooted(key)))
         }
         continue
       }

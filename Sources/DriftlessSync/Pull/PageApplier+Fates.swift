@@ -82,6 +82,30 @@ extension PageApplier {
     report.conflicts += 1
   }
 
+  /// An object that the zone deleted stays, and is pushed whole.
+  ///
+  /// - Parameter cause: the pending transaction that keeps it; nil for its own last one.
+  func revive(
+    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object,
+    cause: Int64? = nil, because reason: String
+  ) throws {
+    guard let mark = object.mark else { return }
+    let last = cause ?? pending[key]?.lastTransaction ?? 0
+    setPending(key) { state in
+      state.whole = .revive
+      state.wholeTransaction = max(last, state.lastTransaction)
+    }
+    try settleValues(entity, key, object)
+    setPending(key) {
+      $0.whole = .revive; $0.wholeTransaction = last; $0.isDeadInZone = !mark.isBuried
+    }
+    try zone.remove(key)
+    try journal.addWhole(
+      entity: entity, key: key, outcome: .local, localTime: try transaction.editTime(last),
+      side: mark.side, explanation: reason)
+    report.conflicts += 1
+  }
+
   /// Journals what a delete that stands takes of the other side.
   private func journalDelete(_ key: ObjectKey, _ fates: DeleteFates) throws {
     guard let candidate = fates.candidates[key], let entity = schema.entity(numbered: key.entity)

@@ -35,6 +35,7 @@ extension PageApplier {
   private func settleObjects(allowsMassDelete: Bool) throws {
     let keys = zone.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
     var fates = DeleteFates(self)
+    var cuts: [(target: ObjectKey, cuts: [DeleteCuts.Cut])] = []
     for key in keys {
       guard let entity = schema.entity(numbered: key.entity) else {
         try zone.remove(key)
@@ -42,6 +43,7 @@ extension PageApplier {
       }
       let object = try zone.object(key)
       if object.mark?.life.isBraked == true, !allowsMassDelete { continue }
+      if let mark = object.mark, mark.isDead, !mark.cuts.isEmpty { cuts.append((key, mark.cuts)) }
       if let side = object.newestSide { keptKeys.side = side }
       let isAlive = try transaction.concreteKey(root: key) == key
       switch DeleteTable.settle(
@@ -85,6 +87,8 @@ extension PageApplier {
       }
     }
     try settleDeletes(&fates)
+    // With all decided that stays.
+    for (target, cuts) in cuts { try restore(cuts, to: target) }
   }
 
   static let editWins = "Edited here, deleted by another replica: the edit wins, the object stays."
@@ -365,30 +369,6 @@ extension PageApplier {
     for property in entity.properties where unsaid.contains(property.slot) {
       try dropBase(of: key, property)
     }
-  }
-
-  /// An object that the zone deleted stays, and is pushed whole.
-  ///
-  /// - Parameter cause: the pending transaction that keeps it; nil for its own last one.
-  func revive(
-    _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object,
-    cause: Int64? = nil, because reason: String
-  ) throws {
-    guard let mark = object.mark else { return }
-    let last = cause ?? pending[key]?.lastTransaction ?? 0
-    setPending(key) { state in
-      state.whole = .revive
-      state.wholeTransaction = max(last, state.lastTransaction)
-    }
-    try settleValues(entity, key, object)
-    setPending(key) {
-      $0.whole = .revive; $0.wholeTransaction = last; $0.isDeadInZone = !mark.isBuried
-    }
-    try zone.remove(key)
-    try journal.addWhole(
-      entity: entity, key: key, outcome: .local, localTime: try transaction.editTime(last),
-      side: mark.side, explanation: reason)
-    report.conflicts += 1
   }
 }
 

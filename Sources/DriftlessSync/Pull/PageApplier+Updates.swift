@@ -36,6 +36,7 @@ extension PageApplier {
       // Without a row and without a pending delete there is nothing to update: the object is gone
       // for good.
       guard isAlive else { continue }
+      if frame.mayCut { try noteCuts(single, of: key, group, row: row, frame) }
       if !mask.isEmpty {
         for reader in single {
           values[reader.property.slot] = try read(reader, group, row: row, of: key, &frame)
@@ -48,6 +49,9 @@ extension PageApplier {
       try applyPlaces(places, row: row, of: key)
       for reader in elements {
         let change = try elementChange(reader, row: row, of: key, &frame)
+        if frame.mayCut {
+          try noteCuts(change.removes, from: key, reader.property, group, row: row, frame)
+        }
         try apply(change, to: key)
       }
       report.updated += 1
@@ -98,9 +102,20 @@ extension PageApplier {
       switch reader.property.kind {
       case .elements:
         value.isUntold = before?.isUntold ?? false
+        let former =
+          frame.mayCut && isAlive
+          ? try before?.elements
+            ?? knownElements(
+              reader.property, of: key, .init(key: key, property: reader.property.name)) : []
         value.elements = try zoneElements(
           reader, row: row, of: key, had: before?.elements,
           isWhole: isInsert || isWhole || reader.saysWhole, &frame)
+        if !former.isEmpty {
+          let rest = Set(value.elements.map(rooted))
+          let gone = try former.filter { !rest.contains(rooted($0)) }
+            .compactMap { try transaction.concreteKey(root: $0) }
+          try noteCuts(gone, from: key, reader.property, group, row: row, frame)
+        }
         if !isInsert, !isWhole, !reader.saysWhole {
           try noteNamed(&value, reader, row: row, after: before, &frame)
         }
@@ -270,6 +285,7 @@ extension PageApplier {
     isWhole: Bool = false, _ frame: inout FrameContext
   ) throws {
     let (single, elements, places) = PropertyReader.split(readers)
+    if frame.mayCut { try noteCuts(single, of: key, group, row: row, frame) }
     if !single.isEmpty {
       // Nothing but what is written is taken of it.
       guard var values = try transaction.knownOwnRow(key)?.values else {
@@ -288,6 +304,9 @@ extension PageApplier {
     try applyPlaces(places, row: row, of: key)
     for reader in elements {
       let change = try elementChange(reader, row: row, of: key, isWhole: isWhole, &frame)
+      if frame.mayCut {
+        try noteCuts(change.removes, from: key, reader.property, group, row: row, frame)
+      }
       try apply(change, to: key)
     }
   }

@@ -41,6 +41,8 @@ final class PageApplier {
   var takenAlong: [ObjectKey: [TakenAlong]] = [:]
   /// What the zone said of pending owning ends of one-to-one relationships, where that stands.
   var partnerWords: [ObjectKey: [Int: RemoteSide]] = [:]
+  /// What deletes of others that meet something here took along, until they are noted themselves.
+  var deleteCuts = DeleteCuts()
   /// What was deleted here and may come.
   var remembered: RememberedDeletes
   var journal: JournalDraft

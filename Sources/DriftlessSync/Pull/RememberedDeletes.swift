@@ -121,6 +121,31 @@ struct RememberedDeletes {
     rows.removeAll { !$0.hasCome && run.identities.place(of: $0.identity) != nil }
   }
 
+  /// Takes note of new objects of what a log came to.
+  ///
+  /// - Parameters:
+  ///   - isAlive: they were not deleted in the zone as well.
+  ///   - hasCome: whether the zone knows the save of a name.
+  /// - Returns: false where it is not known who made one.
+  mutating func meet(
+    _ run: ChangeSetIndex.NewObjects, isAlive: Bool, hasCome: (UInt64) -> Bool
+  ) throws -> Bool {
+    for index in rows.indices where run.identities.place(of: rows[index].identity) != nil {
+      let isSame = hasCome(rows[index].maker)
+      // A given identity is no object's alone.
+      guard isSame || run.isGiven else { return false }
+      rows[index].hasCome = isSame && isAlive
+      if rows[index].hasCome {
+        try connection.perform(
+          "UPDATE ZDL_DELETED SET has_come = 1 WHERE identity = ?", [.uuid(rows[index].identity)])
+      } else {
+        try forget(rows[index].identity)
+      }
+    }
+    rows.removeAll { !$0.hasCome && run.identities.place(of: $0.identity) != nil }
+    return true
+  }
+
   /// Notes that an object came whose delete was told to another zone.
   mutating func addCome(
     _ identity: UUID, _ key: ObjectKey, time: HybridTime, _ transaction: WriteTransaction

@@ -33,6 +33,8 @@ struct ZoneStates {
     /// Of a delete: the snapshot that said it is all that is left of a purged log, so what was changed of the object before
     /// nobody can tell.
     var isUntold = false
+    /// Of a delete: what it took here beside the object, as whoever made it had it.
+    var cuts: [DeleteCuts.Cut] = []
 
     var isBuried: Bool { life == .buried || life == .buriedBraked }
     var isDead: Bool { life == .dead || life == .braked || isBuried }
@@ -162,11 +164,11 @@ struct ZoneStates {
         sequence: row.unsigned(5))
       let name = row.string(0)
       if name.isEmpty {
-        let notes = try Self.notes(RowArchive.decodeValues(row.data(2))) ?? []
+        let (notes, cuts) = try Self.notes(RowArchive.decodeValues(row.data(2))) ?? ([], [])
         object.mark = Life(rawValue: row.int64(1)).map {
           Mark(
             life: $0, side: side, isOneAgain: notes.contains(.oneAgain),
-            isUntold: notes.contains(.untold))
+            isUntold: notes.contains(.untold), cuts: cuts)
         }
         return
       }
@@ -214,12 +216,19 @@ struct ZoneStates {
 
   mutating func set(
     _ life: Life, of key: ObjectKey, _ side: RemoteSide, isOneAgain: Bool = false,
-    isUntold: Bool = false
+    isUntold: Bool = false, cuts: [DeleteCuts.Cut] = []
   ) throws {
-    var notes: Notes = isOneAgain ? .oneAgain : []
+    var mark = Mark(life: life, side: side, isOneAgain: isOneAgain, isUntold: isUntold, cuts: cuts)
+    let former = try object(key).mark
     // What was not told before stays untold, whatever is told since.
-    if try isUntold || object(key).mark?.isUntold == true { notes.insert(.untold) }
-    let values: [PropertyValue] = notes.isEmpty ? [] : [.integer(notes.rawValue)]
+    if former?.isUntold == true { mark.isUntold = true }
+    // It was dead before, and is told to be so once more.
+    if mark.isDead, cuts.isEmpty, let former, former.isDead { mark.cuts = former.cuts }
+    var notes: Notes = mark.isOneAgain ? .oneAgain : []
+    if mark.isUntold { notes.insert(.untold) }
+    let values: [PropertyValue] =
+      notes.isEmpty && mark.cuts.isEmpty
+      ? [] : [.integer(notes.rawValue)] + mark.cuts.flatMap(\.values)
     try write(key, "", kind: life.rawValue, values: values, side)
   }
 
@@ -232,12 +241,15 @@ struct ZoneStates {
   }
 
   /// - Returns: nil where the values are none that are kept beside a mark.
-  private static func notes(_ values: [PropertyValue]) -> Notes? {
-    guard let first = values.first else { return [] }
-    guard values.count == 1, case .integer(let notes) = first, notes > 0,
-      Notes.all.isSuperset(of: Notes(rawValue: notes))
+  private static func notes(
+    _ values: [PropertyValue]
+  ) -> (notes: Notes, cuts: [DeleteCuts.Cut])? {
+    guard let first = values.first else { return ([], []) }
+    guard case .integer(let notes) = first, notes >= 0, notes > 0 || values.count > 1,
+      Notes.all.isSuperset(of: Notes(rawValue: notes)),
+      let cuts = DeleteCuts.cuts(values.dropFirst())
     else { return nil }
-    return Notes(rawValue: notes)
+    return (Notes(rawValue: notes), cuts)
   }
 
   /// Whether a mark may have such values beside it.

@@ -42,6 +42,7 @@ extension PageApplier {
       let isNews = try part.pushed(number).map { !news.known.has($0) }
       guard isNews.contains(true) else { continue }
       var frame = try snapshotFrame(part, number, news, at: place)
+      frame.mayCut = !deleteCuts.awaited.isEmpty
       for (index, entry) in frame.table.entries.enumerated() where entry?.isNew == true {
         frame.table.leaveOut(index)
       }
@@ -170,7 +171,9 @@ extension PageApplier {
     }
     for (entity, delete) in living {
       guard !met.contains(delete.save) else {
-        try zone.set(.dead, of: delete.key, delete.side, isUntold: true)
+        try zone.set(
+          .dead, of: delete.key, delete.side, isUntold: true,
+          cuts: deleteCuts.since(delete.side, of: rooted(delete.key)))
         continue
       }
       try times.note(

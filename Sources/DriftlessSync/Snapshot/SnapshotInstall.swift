@@ -17,7 +17,7 @@ extension PageApplier {
     isJoining = true
     defer { isJoining = false }
     try brake.begin()
-    var news = SnapshotNews(known)
+    var news = SnapshotNews(known, deleted: remembered)
     var reader = reader
     var names = SnapshotNames(schema, hasLog: hasLog)
     try news.expectNone(of: ownNames(reader, at: place), in: reader)
@@ -30,13 +30,14 @@ extension PageApplier {
       guard part.numbers.contains(where: { news.objects.has($0) }) else { return }
       try writeNew(part, news, &names, at: place)
     }
-    guard report.inserted == news.objects.livingCount else {
+    guard report.inserted + news.metCount == news.objects.livingCount else {
       throw UnfitSnapshot(
         reason:
           "it has \(news.objects.livingCount) objects, and \(report.inserted) could be written")
     }
     if !known.isNothing {
       let cuts = try hasLog ? nil : SnapshotCuts(self, of: news.deletes)
+      if !hasLog { deleteCuts.awaited = news.deleted }
       try reader.forEachPart { try writeKnown($0, news, &names, at: place) }
       if try !delete(news.deletes) { try cuts?.journal() }
     }
@@ -45,8 +46,8 @@ extension PageApplier {
     }
     // The other ends of one-to-one relationships, and keys that were free too late.
     try finishKeys()
-    // Which of them had it first is in the log alone.
-    guard !keptKeys.waitsForKeys else {
+    // Which of two of the zone's had it first is in the log alone.
+    guard try !keptKeys.waitsForKeys || !hasLog && clashesArePending() else {
       throw UnfitSnapshot(reason: "two objects have one unique key")
     }
     return names.unknown
@@ -65,6 +66,7 @@ extension PageApplier {
       let index = try number == 0 ? index : part.index(number)
       for entity in index.entities { try names.note(entity, changeSet: number) }
       try news.expectNone(of: index)
+      news.noteMakers(of: index)
     }
     var entities = index.entities
     var runs = Self.runs(index.newObjects, numbers: part.numbers)
@@ -81,13 +83,15 @@ extension PageApplier {
         pushed.indices.contains(dead.transaction)
       else { throw UnfitSnapshot(reason: "it does not fit together") }
       try news.expectNone(of: dead.maker)
+      news.noteMaker(dead.maker)
       runs.append(
         NumberedRun(
           first: dead.first,
           objects: .init(
             entity: entity, identities: .range(first: dead.identity, count: dead.count),
             isGiven: dead.isGiven), isAlive: false,
-          deletion: (index.transactions[dead.transaction], pushed[dead.transaction])))
+          deletion: .init(
+            transaction: index.transactions[dead.transaction], pushed: pushed[dead.transaction])))
     }
     runs.sort { $0.first < $1.first }
     let header = ChangeSetHeader(
@@ -131,13 +135,11 @@ extension PageApplier {
           throw UnfitSnapshot(reason: "object \(number) of the zone is not here")
         }
         if let key, let deletion = run.deletion, !news.known.has(deletion.pushed) {
-          news.deletes.append(
+          news.append(
             .init(
               key: ObjectKey(entity: entity.number, key: key.key),
-              transaction: deletion.transaction,
-              side: RemoteSide(
-                value: .null, time: HybridTime(rawValue: deletion.transaction.hybridTime),
-                origin: deletion.pushed.replica, sequence: deletion.pushed.sequence)))
+              transaction: deletion.transaction, side: deletion.side),
+            ObjectKey(entity: entity.rootNumber, key: key.key))
         }
       }
       if offset < count, key == nil {
@@ -154,8 +156,8 @@ extension PageApplier {
     _ run: NumberedRun, _ entity: SyncSchema.Entity, in frame: inout FrameContext,
     _ news: inout SnapshotNews
   ) throws {
-    guard !remembered.mayBe(run.objects.identities) else {
-      throw UnfitSnapshot(reason: "an object that was made and deleted here is in the zone")
+    if remembered.mayBe(run.objects.identities) {
+      try meetDeleted(run.objects, isAlive: run.isAlive, news)
     }
     frame.table = ObjectTable(capacity: run.objects.count)
     try addNewObjects(run.objects, firstNumber: run.first, to: &frame)
@@ -166,8 +168,8 @@ extension PageApplier {
     }
     for (offset, entry) in frame.table.entries.enumerated() {
       guard let entry else { throw Self.unknown(entity.name) }
-      guard !entry.existed || news.known.isNothing && pending.isEmpty else {
-        throw UnfitSnapshot(reason: "an object that is new in the zone is here already")
+      if entry.existed, !news.known.isNothing || !pending.isEmpty {
+        try meet(entry.key, entity, run.deletion?.side, &news)
       }
       let key = entry.key.key
       news.objects.append(
@@ -191,7 +193,17 @@ extension PageApplier {
     var objects: ChangeSetIndex.NewObjects
     var isAlive: Bool
     /// Of dead ones.
-    var deletion: (transaction: ChangeSetIndex.Transaction, pushed: SnapshotReader.Part.Pushed)?
+    var deletion: Deletion?
+
+    struct Deletion {
+      var transaction: ChangeSetIndex.Transaction
+      var pushed: SnapshotReader.Part.Pushed
+      var side: RemoteSide {
+        RemoteSide(
+          value: .null, time: HybridTime(rawValue: transaction.hybridTime), origin: pushed.replica,
+          sequence: pushed.sequence)
+      }
+    }
 
     func part(_ offset: Int, _ count: Int) -> NumberedRun {
       guard count < objects.count else { return self }

@@ -56,11 +56,40 @@ struct SnapshotNews {
   /// Objects that the replica did not have.
   var objects = SnapshotObjects()
   /// Of objects that it had.
-  var deletes: [Delete] = []
+  private(set) var deletes: [Delete] = []
+  /// The same by their root entities.
+  private(set) var deleted: Set<ObjectKey> = []
+  /// Living objects of the zone that were made here as well, and are pending.
+  var metCount = 0
   /// The names of the saves that are pending here.
   private var ownNames: Set<UInt64> = []
+  /// The saves that made what was deleted here before it was sent, and those of them that the zone knows.
+  private let formerMakers: Set<UInt64>
+  private var comeMakers: Set<UInt64> = []
 
-  init(_ known: KnownLog) { self.known = known }
+  init(_ known: KnownLog, deleted: RememberedDeletes) {
+    self.known = known
+    formerMakers = Set(deleted.rows.lazy.map(\.maker).filter { $0 != 0 })
+  }
+
+  mutating func append(_ delete: Delete, _ root: ObjectKey) {
+    deletes.append(delete)
+    deleted.insert(root)
+  }
+
+  /// Whether the zone knows the save that made an object here.
+  func hasCome(_ maker: UInt64) -> Bool { comeMakers.contains(maker) }
+
+  mutating func noteMaker(_ name: UInt64) {
+    if formerMakers.contains(name) { comeMakers.insert(name) }
+  }
+
+  /// Takes note of the saves that a change set of a part names.
+  mutating func noteMakers(of index: ChangeSetIndex) {
+    guard !formerMakers.isEmpty else { return }
+    for transaction in index.transactions { noteMaker(transaction.name) }
+    for run in index.newObjects { run.makers.forEach { noteMaker($0) } }
+  }
 
   /// Looks for saves that are pending here among those that the zone knows: another copy of this store sent them, and which
   /// of their edits are still pending here, the log tells.

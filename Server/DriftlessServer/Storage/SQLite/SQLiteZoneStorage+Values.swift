@@ -1,4 +1,4 @@
-import DriftlessProtocol
+package import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 

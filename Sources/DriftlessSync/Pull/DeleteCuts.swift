@@ -1,0 +1,186 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+
+/// What deletes of other replicas took beside their objects: references to them, and their places in sets, which the same save
+/// cut where it was made, and the log says by name.
+///
+/// An edit of here may bring such an object back (`DeleteFates`). What the deleting replica cut was no word on its own: it
+/// followed from a delete that does not stand. So the object has again what this replica knew of it, as an edit that is pushed
+/// with it. Until that is decided the cuts are kept beside the delete (`ZoneStates.Mark`).
+struct DeleteCuts {
+  /// A reference to the object, or its place in a set, which was here when the delete came.
+  struct Cut: Hashable {
+    var source: ObjectKey
+    var property: String
+    /// Of an ordered set: how many came before it. Of a reference whose other end is ordered: its place there.
+    var place: Int64?
+
+    /// As they are kept.
+    var values: [PropertyValue] {
+      [.reference(source), .string(property), place.map { .integer($0) } ?? .null]
+    }
+  }
+
+  /// - Returns: nil where the values are none that are kept of cuts.
+  static func cuts(_ values: ArraySlice<PropertyValue>) -> [Cut]? {
+    guard values.count % 3 == 0 else { return nil }
+    var cuts: [Cut] = []
+    for first in stride(from: values.startIndex, to: values.endIndex, by: 3) {
+      guard case .reference(let source) = values[first],
+        case .string(let property) = values[first + 1]
+      else { return nil }
+      switch values[first + 2] {
+      case .integer(let place): cuts.append(Cut(source: source, property: property, place: place))
+      case .null: cuts.append(Cut(source: source, property: property))
+      default: return nil
+      }
+    }
+    return cuts
+  }
+
+  private var noted: [ObjectKey: [(cut: Cut, side: RemoteSide)]] = [:]
+  /// What a snapshot deletes, by root entities: nothing else is looked at.
+  var awaited: Set<ObjectKey> = []
+
+  /// - Parameter element: by its root entity.
+  mutating func note(_ cut: Cut, of element: ObjectKey, _ side: RemoteSide) {
+    noted[element, default: []].append((cut, side))
+  }
+
+  /// What the save that deleted an object cut as well. What somebody took out before that, by itself, is another word.
+  func ofSave(_ delete: RemoteSide, of element: ObjectKey) -> [Cut] {
+    (noted[element] ?? []).filter {
+      $0.side.time == delete.time && $0.side.origin == delete.origin
+    }.map(\.cut)
+  }
+
+  /// What is gone since an object was deleted. Of a set, or a reference, the sum of a log has the last word alone: where that is of
+  /// before the delete, somebody took the object out by itself.
+  func since(_ delete: RemoteSide, of element: ObjectKey) -> [Cut] {
+    (noted[element] ?? []).filter { $0.side.sequence >= delete.sequence }.map(\.cut)
+  }
+}
+
+extension PageApplier {
+  /// Whether what a row takes out may be what a delete took along that meets something here.
+  private func mayBeCut(
+    _ target: ObjectKey, _ group: ChangeSetIndex.Group, row: Int, _ frame: FrameContext
+  ) -> Bool {
+    guard !frame.isOfSnapshot else { return deleteCuts.awaited.contains(rooted(target)) }
+    if frame.isBraked || isHeld(target) { return true }
+    return frame.transaction(group, row: row).map(frame.deferredTransactions.contains) ?? false
+  }
+
+  /// Notes elements that a row takes out of a set, before it does.
+  func noteCuts(
+    _ elements: [ObjectKey], from key: ObjectKey, _ property: SyncSchema.Property,
+    _ group: ChangeSetIndex.Group, row: Int, _ frame: FrameContext
+  ) throws {
+    guard case .elements(let relationship) = property.kind else { return }
+    let gone = elements.filter { mayBeCut($0, group, row: row, frame) }
+    guard !gone.isEmpty else { return }
+    let current = try transaction.toManyKeys(of: key, relationship)
+    for element in gone {
+      guard let place = current.firstIndex(of: element) else { continue }
+      deleteCuts.note(
+        .init(
+          source: key, property: property.name,
+          place: relationship.isOrdered ? Int64(place) : nil),
+        of: rooted(element), frame.side(group, row: row))
+    }
+  }
+
+  /// Notes references that a row sets to null, before it does.
+  func noteCuts(
+    _ readers: [PropertyReader], of key: ObjectKey, _ group: ChangeSetIndex.Group, row: Int,
+    _ frame: FrameContext
+  ) throws {
+    var values: [PropertyValue]?
+    for reader in readers {
+      guard case .toOne(let relationship) = reader.property.kind, reader.reference(row) == nil
+      else { continue }
+      if values == nil { values = try transaction.knownOwnRow(key)?.values }
+      guard case .reference(let former)? = values?[reader.property.slot],
+        let target = try transaction.concreteKey(root: former),
+        mayBeCut(target, group, row: row, frame)
+      else { continue }
+      let isPlaced = relationship.inverseRelationship?.isOrdered == true
+      deleteCuts.note(
+        .init(
+          source: key, property: reader.property.name,
+          place: isPlaced ? try transaction.place(of: key, in: relationship) : nil),
+        of: rooted(target), frame.side(group, row: row))
+    }
+  }
+
+  /// Gives what an edit of here has brought back what its delete had cut.
+  ///
+  /// - Parameter target: it is pushed whole.
+  func restore(_ cuts: [DeleteCuts.Cut], to target: ObjectKey) throws {
+    guard let object = pending[target], object.whole == .revive,
+      let living = try transaction.concreteKey(root: target)
+    else { return }
+    // It is of the edit that brings the object back.
+    let stamp = EditStamp.number(try transaction.editTime(object.wholeTransaction))
+    for cut in cuts {
+      guard let source = try transaction.concreteKey(root: cut.source),
+        let property = schema.entity(numbered: source.entity)?
+          .property(namedNowOrBefore: cut.property)
+      else { continue }
+      switch property.kind {
+      case .attribute, .place: continue
+      case .elements(let relationship):
+        try restore(living, in: relationship, property, of: source, at: cut.place, by: stamp)
+      case .toOne(let relationship):
+        try restore(living, as: relationship, property, of: source, at: cut.place, by: stamp)
+      }
+    }
+  }
+
+  private func restore(
+    _ element: ObjectKey, in relationship: RelationshipDescription,
+    _ property: SyncSchema.Property, of source: ObjectKey, at place: Int64?, by stamp: Int64
+  ) throws {
+    let current = try transaction.toManyKeys(of: source, relationship)
+    guard !current.contains(element) else { return }
+    try changePairs(
+      ElementChange(relationship: relationship, adds: [element], removes: []), of: source)
+    if relationship.isOrdered, let place {
+      var sequence = current
+      sequence.insert(element, at: min(max(0, Int(clamping: place)), current.count))
+      try transaction.setOrder(relationship, source, sequence)
+    }
+    report.updated += 1
+    // What is pending of the set says it as well.
+    guard pending[source]?.transaction(of: property.slot) == nil else {
+      touched.insert(source)
+      return
+    }
+    try BaseValues.replace(source, property.name, with: current, on: transaction.connection)
+    setPending(source) { $0.set(PropertyMask([property.slot]), by: stamp) }
+  }
+
+  private func restore(
+    _ target: ObjectKey, as relationship: RelationshipDescription,
+    _ property: SyncSchema.Property, of source: ObjectKey, at place: Int64?, by stamp: Int64
+  ) throws {
+    let slot = property.slot
+    // Another word on it stands.
+    guard pending[source]?.transaction(of: slot) == nil,
+      var values = try transaction.knownRow(source)?.values, values[slot].isNull
+    else { return }
+    values[slot] = .reference(target)
+    try transaction.update(source, PropertyMask([slot]), values: values, expectedVersion: nil)
+    if relationship.inverseRelationship?.isOrdered == true {
+      if let place {
+        try transaction.setPlace(place, of: source, in: relationship)
+      } else {
+        try transaction.setLastPlace(of: source, in: relationship)
+      }
+    }
+    report.updated += 1
+    try replaceBase(of: source, property, with: .null)
+    setPending(source) { $0.set(PropertyMask([slot]), by: stamp) }
+  }
+}
