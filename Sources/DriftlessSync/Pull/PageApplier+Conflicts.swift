@@ -124,6 +124,11 @@ extension PageApplier {
         remoteTime: conflict.remoteTime))
   }
 
+  /// Whether a local edit has the time of the zone's; so has one that is nobody's.
+  func isAsOld(_ edited: Int64?, _ side: RemoteSide) throws -> Bool {
+    try edited.map { try transaction.editTime($0) == side.time } ?? true
+  }
+
   /// The values of a row, by slot.
   func currentValues(of key: ObjectKey) throws -> [PropertyValue] {
     guard let row = try transaction.knownOwnRow(key) else {

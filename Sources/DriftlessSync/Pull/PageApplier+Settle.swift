@@ -171,12 +171,8 @@ extension PageApplier {
           entity, property, of: key, &values, object, isInsert: isInsert && !isCounted)
         outcomes[slot] = outcome
         if case .local = outcome { continue }
-        // Two made the object alike, as copies of one file have it: nothing is to be written, and nobody to be told.
-        if isInsert, values[slot] == before,
-          try edited.map({ try transaction.editTime($0) == remote.side.time }) ?? true
-        {
-          continue
-        }
+        // Two made the object alike, as copies of one file have it: nothing is written, nobody told.
+        if isInsert, values[slot] == before, try isAsOld(edited, remote.side) { continue }
         written.insert(slot)
       }
     }
