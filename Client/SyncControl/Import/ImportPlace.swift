@@ -1,5 +1,6 @@
 import Crypto
 import Driftless
+import DriftlessSQLite
 import Foundation
 
 /// Until where an import of a file came that adds to numbers, and has not reached its end: an import that is killed cannot say
