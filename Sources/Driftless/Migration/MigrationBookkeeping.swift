@@ -8,6 +8,7 @@ struct MigrationBookkeeping {
 
   func run() throws {
     let tables = try ObjectTables(on: connection)
+    let moved = try MovedHierarchies(keys, connection)
     try dropEntities(tables)
     try EngineRows.confirmUnions(on: connection)
     for match in keys.plan.matches {
@@ -16,9 +17,14 @@ struct MigrationBookkeeping {
       try Graves.migrate(entity: entity, on: connection) { keys.row($0, match) }
       try tables.rename(names, ofEntity: entity)
       try EngineRows.renamePending(names, ofEntity: entity, on: connection)
+      let values = MigratedValues(match, moved)
+      if !values.stay { try tables.mapValues(ofEntity: entity, values.kept) }
     }
-    try mapJournal()
+    try mapJournal(moved)
+    try MigrationKeyNotes(keys: keys, connection: connection).run()
+    guard !moved.isEmpty else { return }
     try shiftKeys(tables)
+    try EngineRows.moveTargets(on: connection, moved.rooted)
   }
 
   private func dropEntities(_ tables: ObjectTables) throws {
@@ -29,10 +35,12 @@ struct MigrationBookkeeping {
     }
   }
 
-  private func mapJournal() throws {
+  private func mapJournal(_ moved: MovedHierarchies) throws {
     guard let journal = try EngineRows.Journal(on: connection) else { return }
     for match in keys.plan.matches {
       try journal.mapRows(ofEntity: match.source.name) { keys.row($0, match) }
+      let values = MigratedValues(match, moved)
+      if !values.stay { try journal.mapValues(ofEntity: match.source.name, values.told) }
       for (slot, former) in zip(match.destination.layout.slots, match.sourceSlots) {
         guard let former, former.name != slot.name else { continue }
         try journal.rename(former.name, ofEntity: match.source.name, to: slot.name)
@@ -58,17 +66,56 @@ struct MigrationBookkeeping {
 
   /// Objects of a hierarchy that was merged into another have other keys.
   private func shiftKeys(_ tables: ObjectTables) throws {
-    let moved = keys.ways.filter { $0.offset != 0 }
-    guard !moved.isEmpty else { return }
     for (entity, offset) in keys.shifted {
       try ChangeTable.shiftKeys(ofEntity: entity, by: offset, on: connection)
       try tables.shiftKeys(ofEntity: Int64(entity), by: offset)
     }
-    try BaseValues.migrate(on: connection, keys.value)
-    for way in moved {
-      try EngineRows.moveTargets(
-        root: keys.old.entityNumber(of: way.source),
-        to: keys.new.entityNumber(of: way.destination), by: way.offset, on: connection)
+  }
+}
+
+/// What values of an entity's properties become that are kept beside its rows: those that the zone has, that edits added, that wait, or
+/// that lost a conflict.
+private struct MigratedValues {
+  private let moved: MovedHierarchies
+  /// Attributes with a wider type, by their names of now and of before.
+  private var types: [String: AttributeType] = [:]
+  private var typesBefore: [String: AttributeType] = [:]
+
+  init(_ match: MigrationPlan.EntityMatch, _ moved: MovedHierarchies) {
+    self.moved = moved
+    for (slot, former) in zip(match.destination.layout.slots, match.sourceSlots) {
+      guard case .attribute(_, let type) = slot.kind, let former,
+        case .attribute(_, let before) = former.kind, before != type
+      else { continue }
+      types[slot.name] = type
+      typesBefore[former.name] = type
     }
+  }
+
+  /// Whether nothing becomes of them.
+  var stay: Bool { moved.isEmpty && types.isEmpty }
+
+  /// What a row of a table keeps of a property: a value, or a list of objects, with times and counts among them.
+  func kept(_ property: String, _ values: [PropertyValue]) -> [PropertyValue] {
+    if let type = types[property] {
+      // Of an attribute that is a value, which may have a time, what was counted and a count after it.
+      return values.enumerated().map {
+        $0.offset.isMultiple(of: 2) ? widened($0.element, type) : $0.element
+      }
+    }
+    guard !moved.isEmpty else { return values }
+    let changed = values.map(moved.value)
+    guard changed.count > 1, case .reference = values[0] else { return changed }
+    // A null parts a list.
+    return zip(values, changed).filter { $0.isNull || !$1.isNull }.map(\.1)
+  }
+
+  /// A value of one side of a conflict.
+  func told(_ property: String, _ value: PropertyValue) -> PropertyValue {
+    typesBefore[property].map { widened(value, $0) } ?? moved.value(value)
+  }
+
+  private func widened(_ value: PropertyValue, _ type: AttributeType) -> PropertyValue {
+    MissingValue.isOne(value) ? value : TypeWidening.value(value, as: type)
   }
 }

@@ -29,6 +29,7 @@ struct MigrationFile {
       model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
       holdsInColumns: try holdsInColumns(plan, source))
     try MigrationConversions(plan, source).check()
+    try checkNames(plan, source)
     let losses = try MigrationLosses(plan, source, isMapped: false)
     let connection = try connect(ExternalDataFolder(store: self.source.path))
     defer { connection.close() }
@@ -66,6 +67,7 @@ struct MigrationFile {
     let schema = StoreSchema(
       model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
       holdsInColumns: try holdsInColumns(plan, source))
+    try checkNames(plan, source)
     let folder = ExternalDataFolder(store: target.path)
     let files = ExternalDataFolder(store: self.source.path)
     try files.copy(files.names, to: folder)
@@ -234,6 +236,10 @@ struct MigrationFile {
         "Leave the layout as it is.")
     }
     return { _ in false }
+  }
+
+  func checkNames(_ plan: MigrationPlan, _ source: PersistentStore) throws {
+    if try isReplica(source) { try plan.checkNamesOfReplica() }
   }
 
   private func isReplica(_ source: PersistentStore) throws -> Bool {

@@ -10,14 +10,6 @@ struct MigrationIdentities {
   /// identity.
   var writesMinted = false
 
-  /// Keys that follow each other, and where they go.
-  private struct Stretch {
-    var first: Int64
-    /// The first key after it.
-    var end: Int64
-    let way: MigrationKeys.Way
-  }
-
   /// A run that is written down, or that follows from the keys.
   private struct Run {
     var run: IdentityRun
@@ -25,22 +17,22 @@ struct MigrationIdentities {
   }
 
   func run() throws {
-    let roots = keys.old.entities.filter { $0.superentity == nil }
-    let moved = roots.filter { !stays($0) }
+    let hierarchies = try MovedHierarchies(keys, connection)
+    let moved = hierarchies.roots
     // What is in flight names objects by keys.
     if !moved.isEmpty, try EngineRows.isInFlight(in: "old", on: connection) {
       throw MigrationPlan.refusal(
         "hierarchies change, and a change set is on its way to the server",
         "Sync once with the old version, then migrate.")
     }
-    let written = writesMinted ? roots : moved
+    let written = writesMinted ? keys.old.entities.filter { $0.superentity == nil } : moved
     guard let prefix = try StoreSettings.mintPrefix(on: connection),
       try writesMinted || IdentityRuns.exist(in: "old", on: connection)
     else { return }
     try dropEntities()
     for root in written { try drop(root) }
     for root in written {
-      let stretches = try stretches(of: root)
+      let stretches = try hierarchies.stretches(of: root)
       for run in try runs(of: root, prefix: prefix) {
         for stretch in stretches { try write(run, within: stretch) }
       }
@@ -58,54 +50,6 @@ struct MigrationIdentities {
 
   private func drop(_ root: EntityDescription) throws {
     try IdentityRuns.drop(root: keys.old.entityNumber(of: root), on: connection)
-  }
-
-  /// Whether all objects of the hierarchy keep key and number.
-  private func stays(_ root: EntityDescription) -> Bool {
-    let ways = keys.ways.filter { $0.source === root }
-    return ways.allSatisfy(keeps) && ways.count <= 1
-  }
-
-  private func keeps(_ way: MigrationKeys.Way) -> Bool {
-    way.offset == 0
-      && keys.old.entityNumber(of: way.source) == keys.new.entityNumber(of: way.destination)
-  }
-
-  /// All keys of a hierarchy, in order. Keys that no trace is left of stay with most.
-  private func stretches(of root: EntityDescription) throws -> [Stretch] {
-    let ways = keys.ways.filter { $0.source === root }
-    guard let main = ways.first(where: keeps) ?? ways.first else { return [] }
-    let end = Int64.max
-    var wayByNumber: [Int64: MigrationKeys.Way] = [:]
-    for match in keys.plan.matches where match.source.rootEntity === root {
-      let way = ways.first { $0.destination === match.destination.rootEntity }
-      if let way, way.destination !== main.destination {
-        wayByNumber[Int64(keys.old.entityNumber(of: match.source))] = way
-      }
-    }
-    guard !wayByNumber.isEmpty else { return [Stretch(first: 1, end: end, way: main)] }
-    let numbers = wayByNumber.keys.map { "\($0)" }.joined(separator: ", ")
-    var stretches: [Stretch] = []
-    var next: Int64 = 1
-    var sql =
-      "SELECT Z_PK, Z_ENT FROM old.\"\(keys.old.table(for: root).name)\" WHERE Z_ENT IN (\(numbers))"
-    if let keys = try ChangeTable.keysSQL(ofEntities: numbers, in: "old", on: connection) {
-      sql += " UNION " + keys
-    }
-    for row in try connection.rows(sql + " ORDER BY 1") {
-      guard case .integer(let key) = row[0], case .integer(let number) = row[1],
-        let way = wayByNumber[number], key >= next, key < end
-      else { continue }
-      if key > next { stretches.append(Stretch(first: next, end: key, way: main)) }
-      if let last = stretches.last, last.end == key, last.way.destination === way.destination {
-        stretches[stretches.count - 1].end = key + 1
-      } else {
-        stretches.append(Stretch(first: key, end: key + 1, way: way))
-      }
-      next = key + 1
-    }
-    if next < end { stretches.append(Stretch(first: next, end: end, way: main)) }
-    return stretches
   }
 
   /// What is written down, and between it what follows from the keys.
@@ -132,11 +76,11 @@ struct MigrationIdentities {
     return runs
   }
 
-  private func write(_ former: Run, within stretch: Stretch) throws {
+  private func write(_ former: Run, within stretch: MovedHierarchies.Stretch) throws {
     let run = former.run
     let first = max(run.firstKey, stretch.first)
     let count = min(run.firstKey + run.count, stretch.end) - first
-    guard count > 0, !(former.isMinted && keeps(stretch.way) && !writesMinted) else { return }
+    guard count > 0, !(former.isMinted && keys.keeps(stretch.way) && !writesMinted) else { return }
     let skipped = UInt64(first - run.firstKey)
     let (moved, isBeyond) = first.addingReportingOverflow(stretch.way.offset)
     guard !isBeyond else { throw IdentityRuns.keysOfNone(in: stretch.way.source.name) }

@@ -28,6 +28,7 @@ struct MigrationInPlace {
       model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
       holdsInColumns: try file.holdsInColumns(plan, source))
     try MigrationConversions(plan, source).check()
+    try file.checkNames(plan, source)
     var metadata = try file.metadata(of: source, for: schema)
     let losses = try MigrationLosses(plan, source, isMapped: false)
     source.close()

@@ -73,6 +73,11 @@ struct MigrationKeys {
     }?.offset
   }
 
+  /// Whether the objects of a way keep keys and the number of their root.
+  func keeps(_ way: Way) -> Bool {
+    way.offset == 0 && old.entityNumber(of: way.source) == new.entityNumber(of: way.destination)
+  }
+
   /// The entities whose keys change, with what is added.
   var shifted: [(number: Int32, offset: Int64)] {
     plan.matches.compactMap { match in

@@ -108,8 +108,12 @@ struct MigrationPlan {
   static func former(
     of slot: PropertySlot, in entity: EntityDescription, beside others: [PropertySlot]
   ) throws -> PropertySlot? {
-    // The parts of a composite attribute keep their names.
-    if slot.name.contains(".") { return entity.layout.slots.first { $0.name == slot.name } }
+    // A part of a composite attribute goes by all of its names, as a whole.
+    if slot.name.contains(".") {
+      return ([slot.name] + slot.formerNames).lazy.compactMap { name in
+        entity.layout.slots.first { $0.name == name }
+      }.first
+    }
     let claims = others.compactMap {
       $0.index == slot.index ? nil : $0.property.declaredRenamingIdentifier
     }
@@ -132,7 +136,7 @@ struct MigrationPlan {
     init(_ slot: PropertySlot) {
       name = slot.name
       identifier = slot.property.declaredRenamingIdentifier
-      former = slot.property.formerNames
+      former = slot.formerNames
     }
   }
 
@@ -158,6 +162,30 @@ struct MigrationPlan {
       if let found = called(name) { return found }
     }
     return nil
+  }
+
+  /// A zone's log calls each thing by the name that it had, and who reads it late takes the name for what has it now.
+  ///
+  /// - Throws: `StoreError` (`cannotMigrate`) where the model gives a thing the name that another one had.
+  func checkNamesOfReplica() throws {
+    func refusal(_ label: String, _ former: String, _ name: String) -> StoreError {
+      Self.refusal(
+        "\(label) was \(former), and another thing had the name \(name), which the log of the store's zone calls that",
+        "Give it a name that none had.")
+    }
+    for match in matches {
+      let (former, name) = (match.source.name, match.destination.name)
+      if former != name, sources.contains(where: { $0.name == name }) {
+        throw refusal(name, former, name)
+      }
+      for (slot, former) in zip(match.destination.layout.slots, match.sourceSlots) {
+        guard let former, former.name != slot.name, !slot.isTransient,
+          let other = match.source.layout.slots.first(where: { $0.name == slot.name }),
+          !other.isTransient, !(other.property is DerivedAttributeDescription)
+        else { continue }
+        throw refusal("\(name).\(slot.name)", former.name, slot.name)
+      }
+    }
   }
 
   // MARK: Numbers

@@ -36,6 +36,9 @@ package final class EntityLayout: @unchecked Sendable {  // immutable, and its e
     name.id < slotByNameID.count ? Int(slotByNameID[name.id]) : -1
   }
 
+  /// The most names that a leaf of a composite attribute goes by.
+  private static let leafNamesMax = 64
+
   static func make(for entity: EntityDescription, inherited: [PropertySlot]) -> EntityLayout {
     // An inherited property keeps its slot; without a policy of its own it follows this entity's.
     var slots = inherited.map { slot in
@@ -43,21 +46,30 @@ package final class EntityLayout: @unchecked Sendable {  // immutable, and its e
       slot.policy = entity.effectiveConflictPolicy(for: slot.property)
       return slot
     }
-    func add(_ name: String, _ property: PropertyDescription, _ kind: PropertySlot.Kind) {
+    func add(
+      _ name: String, _ property: PropertyDescription, _ kind: PropertySlot.Kind,
+      formerNames: [String]? = nil
+    ) {
       slots.append(
         PropertySlot(
           index: slots.count, propertyName: PropertyName(name), kind: kind,
-          policy: entity.effectiveConflictPolicy(for: property)))
+          policy: entity.effectiveConflictPolicy(for: property),
+          formerNames: formerNames ?? property.formerNames))
     }
-    func add(_ attribute: AttributeDescription, prefix: String) {
-      let name = prefix + attribute.name
+    // A leaf was called by what each attribute around it was called, and by its own names: each level has times as many.
+    func add(_ attribute: AttributeDescription, prefixes: [String]) {
+      let own = [attribute.name] + attribute.formerNames
+      let names = Array(
+        prefixes.lazy.flatMap { prefix in own.map { prefix + $0 } }.prefix(Self.leafNamesMax))
       guard let composite = attribute as? CompositeAttributeDescription else {
-        return add(name, attribute, .attribute(attribute, attribute.type))
+        return add(
+          names[0], attribute, .attribute(attribute, attribute.type),
+          formerNames: Array(names.dropFirst()))
       }
-      for element in composite.elements { add(element, prefix: name + ".") }
+      for element in composite.elements { add(element, prefixes: names.map { $0 + "." }) }
     }
     let own = entity.ownProperties.sorted { $0.name < $1.name }
-    for case let attribute as AttributeDescription in own { add(attribute, prefix: "") }
+    for case let attribute as AttributeDescription in own { add(attribute, prefixes: [""]) }
     for case let relationship as RelationshipDescription in own {
       let isToMany = relationship.isToMany
       add(relationship.name, relationship, isToMany ? .toMany(relationship) : .toOne(relationship))

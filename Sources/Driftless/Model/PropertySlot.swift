@@ -10,6 +10,8 @@ package struct PropertySlot: Sendable {
   package let name: String
   /// The interned form of the name.
   package let propertyName: PropertyName
+  /// What it was called before, the newest first; of a leaf of a composite attribute with the names of that.
+  package let formerNames: [String]
   package let kind: Kind
   /// Whether the property, or the composite attribute that it is a leaf of, may be missing.
   package let isOptional: Bool
@@ -20,7 +22,11 @@ package struct PropertySlot: Sendable {
   /// Whether it is the parent of a tree.
   package let isTree: Bool
 
-  init(index: Int, propertyName: PropertyName, kind: Kind, policy: ConflictPolicy) {
+  init(
+    index: Int, propertyName: PropertyName, kind: Kind, policy: ConflictPolicy,
+    formerNames: [String]
+  ) {
+    self.formerNames = formerNames
     self.index = index
     self.propertyName = propertyName
     name = propertyName.name

@@ -135,12 +135,13 @@ struct ModelMeaning: Codable, Hashable, Sendable {
     return change
   }
 
-  /// The attributes of an entity that are new since a model of before, and have a default.
+  /// The attributes of an entity that are new since a model of before, and have a default; and the relationships that no end
+  /// said then.
   static func added(
     _ entity: SyncSchema.Entity, since former: ModelMeaning
   ) -> [SyncSchema.Property] {
     entity.properties.filter { property in
-      property.standIn?.value.isNull == false
+      (property.standIn?.value.isNull == false || property.isOwnWord)
         && formerNames(of: property, entity).allSatisfy { former.names[$0] == nil }
     }
   }
@@ -281,6 +282,16 @@ extension ModelMeaning {
       try Self.set(Self.nullsSetting, nulls.subtracting(present), transaction)
       try Self.set(Self.unmadeSetting, unmade, transaction)
       try NamesLeftOut.settle(schema, stillUnknown: unknown, transaction)
+    }
+  }
+}
+
+extension SyncSchema.Property {
+  /// Whether it says a relationship: a reference, or a set.
+  fileprivate var isOwnWord: Bool {
+    switch kind {
+    case .toOne, .elements: true
+    case .attribute, .place: false
     }
   }
 }

@@ -53,7 +53,8 @@ extension SyncEngine {
   }
 
   /// Attributes that came with the model of now, and of which rows have another value than the default, though nobody edited
-  /// it: a migration to a model between filled it in.
+  /// it: a migration to a model between filled it in. And relationships that no end said before, and that rows have all the same: the
+  /// end that said it is gone, and with it what the zone had.
   func oddDefaults() throws -> Set<String> {
     let meaning = ModelMeaning.of(schema, store.schema)
     return try store.read { transaction in
@@ -71,11 +72,19 @@ extension SyncEngine {
         try transaction.forEachKey(of: entity.description) { key in
           guard let row = try transaction.knownOwnRow(key) else { return }
           for property in added
-          where row.values[property.slot] != property.standIn?.value
-            && !row.lost.contains(property.slot)
+          where !row.lost.contains(property.slot)
             && !isPending(pending[key]?.transaction(of: property.slot))
           {
-            odd.insert("\(entity.name).\(property.name)")
+            let name = "\(entity.name).\(property.name)"
+            guard !odd.contains(name) else { continue }
+            let isOdd =
+              switch property.kind {
+              case .elements(let relationship):
+                try !transaction.toManyKeys(of: key, relationship).isEmpty
+              case .toOne: !row.values[property.slot].isNull
+              case .attribute, .place: row.values[property.slot] != property.standIn?.value
+              }
+            if isOdd { odd.insert(name) }
           }
         }
       }

@@ -103,7 +103,7 @@ extension EngineTables {
     case (FormerLog.setting, .integer), (RefusedValues.setting, .integer),
       (CarriedEnds.setting, .integer):
       true
-    case (RefusedValues.leftSetting, .text(let text)): RefusedValues.decode(text) != nil
+    case (EngineRows.leftNote, .text(let text)): RefusedValues.decode(text) != nil
     case (ModelMeaning.setting, .text(let text)): ModelMeaning.decode(text) != nil
     case (MergeRules.setting, .text(let text)): MergeRules.decode(text) != nil
     case (ModelMeaning.betweenSetting, .text(let text)): ModelMeaning.decodeAll(text) != nil
@@ -129,8 +129,8 @@ extension EngineTables {
       (WaitingDeletes.setting, .integer(let number)):
       number == 1
     case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0
-    case (MassDeleteBrake.heldSetting, .text(let text)): MassDeleteBrake.decode(text) != nil
-    case (MadeMeanwhile.setting, .text(let text)): MadeMeanwhile(text: text) != nil
+    case (EngineRows.heldNote, .text(let text)): MassDeleteBrake.decode(text) != nil
+    case (EngineRows.madeNote, .text(let text)): MadeMeanwhile(text: text) != nil
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0
     case ("sync.unsettled", .integer(let number)), ("sync.reconcileAllowed", .integer(let number)),
       (UnknownBases.setting, .integer(let number)):

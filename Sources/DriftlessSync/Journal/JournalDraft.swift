@@ -185,6 +185,34 @@ struct JournalDraft {
         local: elements == nil ? value : nil, remote: nil, row: whole(row, entity, key)))
   }
 
+  /// An edit at an end of a relationship that does not say it any more, which does not go over to the other one as a whole.
+  ///
+  /// - Parameter isCut: the last of `local` is deleted; else nobody here knows what the edit took out.
+  mutating func addUncarried(
+    entity: SyncSchema.Entity, end: OtherEnd, key: ObjectKey, local: [ObjectKey], isCut: Bool,
+    time: HybridTime, sequence: UInt64
+  ) throws {
+    let names = try local.map {
+      "\"\(try transaction.identity(of: $0).uuidString.lowercased())\""
+    }
+    let side = RemoteSide.unknown
+    let reason =
+      isCut
+      ? "what this edit refers to is deleted, and cannot say it."
+      : "what the zone had of it before this edit is not known here: what the edit put in is sent, and "
+        + "what it took out is as the zone has it."
+    let entry = JournalEntry(
+      number: 0, object: try transaction.identity(of: key), entity: entity.name,
+      property: end.name, policy: ConflictPolicy.lastWriterWins.text, base: nil,
+      local: end.relationship.isToMany
+        ? "[\(names.joined(separator: ","))]" : names.first ?? "null",
+      remote: nil, kept: nil, outcome: .remote, origin: side.origin, localTime: time,
+      remoteTime: side.time, transaction: 0, sequence: sequence,
+      explanation: "\(end.name) is said by \(end.owner.name) of \(end.owner.entity?.name ?? "") "
+        + "since the store has its model of now, and \(reason)")
+    entries.append((entry, Journal.Values()))
+  }
+
   /// A reference that would close a ring in a tree.
   mutating func addRing(
     entity: SyncSchema.Entity, property: SyncSchema.Property, key: ObjectKey,

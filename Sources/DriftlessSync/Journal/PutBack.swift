@@ -50,6 +50,8 @@ struct PutBack {
   func set(
     _ value: PropertyValue, _ property: SyncSchema.Property, row: [PropertyValue]?, text: String?
   ) throws {
+    // The attribute may have a wider type since.
+    let value = Widening.widened(value, property.kind)
     guard SealedValue.cell(in: value) == nil else {
       throw SyncError(
         .cannotUndo, "The value of \(property.name) on that side is sealed, and did not open here.",
@@ -70,6 +72,11 @@ struct PutBack {
         .cannotUndo, "The object that \(property.name) referred to is deleted.",
         suggestion: "Bring that one back first.")
     }
+    if case .elements = property.kind {
+      // It was a reference when the conflict was settled.
+      guard case .reference(let target) = value else { return try set([], property, row: row) }
+      return try set([transaction.identity(of: target)], property, row: row)
+    }
     var row = row
     if !property.isCollective, row?.indices.contains(property.slot) == true {
       row?[property.slot] = value
@@ -87,8 +94,9 @@ struct PutBack {
       try transaction.recordUpdate(key, PropertyMask([property.slot]))
     case .toOne(let relationship):
       try point(key, property, relationship, from: values, to: value)
-    case .attribute, .elements:
+    case .attribute:
       try write(value, property.slot, of: key)
+    case .elements: break
     }
   }
 
@@ -152,35 +160,24 @@ struct PutBack {
   func set(
     elements text: String, _ property: SyncSchema.Property, row: [PropertyValue]?
   ) throws {
-    guard case .elements(let relationship) = property.kind,
+    guard case .elements = property.kind,
       let names = try? JSONDecoder().decode([UUID].self, from: Data(text.utf8))
     else {
       throw SyncError(
         .cannotUndo, "The journal has that \(property.name) as text alone: \(text)",
         suggestion: "Set it by hand.")
     }
-    let key = try living(
-      row, "Undo the conflict about its delete first: syncctl conflicts")
-    let former = try transaction.toManyKeys(of: key, relationship)
-    let wanted = try names.compactMap { try transaction.key(of: $0) }
-      .compactMap { try transaction.concreteKey(root: $0) }
-      .filter { schema.admits($0, isAlive: true, in: relationship) }
-    let added = wanted.filter { !former.contains($0) }
-    let removed = former.filter { !wanted.contains($0) }
-    try transaction.removePairs(relationship, key, removed)
-    try transaction.addPairs(relationship, key, added)
-    if relationship.isOrdered { try transaction.setOrder(relationship, key, wanted) }
-    try record(relationship, of: key)
-    guard let inverse = relationship.inverseRelationship else { return }
-    for element in added + removed { try record(inverse, of: element) }
+    try set(names, property, row: row)
   }
 
-  private func record(_ relationship: RelationshipDescription, of key: ObjectKey) throws {
-    guard
-      let slot = transaction.schema.entity(numbered: key.entity)?.layout.index(
-        named: relationship.name)
-    else { return }
-    try transaction.recordUpdate(key, PropertyMask([slot]))
+  private func set(
+    _ names: [UUID], _ property: SyncSchema.Property, row: [PropertyValue]?
+  ) throws {
+    guard case .elements(let relationship) = property.kind else { return }
+    let key = try living(
+      row, "Undo the conflict about its delete first: syncctl conflicts")
+    try RestoredSet(key: key, relationship: relationship, transaction: transaction, schema: schema)
+      .give(names)
   }
 
   private func point(

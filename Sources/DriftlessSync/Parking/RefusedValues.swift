@@ -7,7 +7,7 @@ import Foundation
 struct RefusedValues {
   static let setting = "sync.limits"
   /// The objects that are left, while there are some.
-  static let leftSetting = "sync.limitsLeft"
+  static let leftSetting = EngineRows.leftNote
 
   private let schema: SyncSchema
   private let limits: UInt64

@@ -3,7 +3,7 @@ import DriftlessSQLite
 import Foundation
 
 /// Edits that were made with a model of before, in which a relationship was said from its other end, or was of another kind:
-/// they wait to be sent, and go over to the end that says the fact by now.
+/// they wait to be sent, and go over to the end that says the fact by now. What needs a base by now gets one.
 ///
 /// What is edited stands in the rows. What the zone has is that without the pairs that differ between the former end's base
 /// and what it has.
@@ -36,11 +36,41 @@ struct CarriedEnds {
     try applier.transaction.setSetting(Self.setting, .integer(ends))
     guard isKnown else { return }
     try dropOddBases(applier)
-    try findLostBases(applier, upTo: state.cursor)
+    try findLostBases(applier)
     var owners = Owners()
     try addEdits(applier, state, to: &owners)
     try addNew(applier, to: &owners)
     try write(owners, applier)
+    try forgetOtherEnds(applier)
+  }
+
+  /// What is kept beside the rows of an end that does not say its relationship any more: what the zone was heard to say of it is
+  /// read anew, and a deleted object has the fact by itself, should it come back.
+  private func forgetOtherEnds(_ applier: PageApplier) throws {
+    for source in try applier.dangling.sources() {
+      let entity = schema.entity(numbered: source.key.entity)
+      guard entity?.otherEnds[source.property] != nil else { continue }
+      try applier.dangling.removeAll(of: source)
+    }
+    for key in applier.zone.keys {
+      let ends = schema.entity(numbered: key.entity)?.otherEnds ?? [:]
+      for name in try applier.zone.object(key).values.keys {
+        guard let end = ends[name] else { continue }
+        try readAnew(end.owner, applier.transaction)
+        try applier.zone.removeValue(of: key, name)
+      }
+    }
+  }
+
+  private func readAnew(
+    _ owner: RelationshipDescription, _ transaction: WriteTransaction
+  ) throws {
+    var names: Set<String> = []
+    for entity in schema.entities
+    where entity.property(named: owner.name)?.relationship === owner {
+      names.insert("\(entity.name).\(owner.name)")
+    }
+    try ModelMeaning.Notes.add(gone: [], unmade: names, transaction)
   }
 
   // MARK: Of another kind
@@ -63,30 +93,45 @@ struct CarriedEnds {
     }
   }
 
-  /// Of a reference that is a set by now no base was kept: the entries say what the zone has.
-  private func findLostBases(_ applier: PageApplier, upTo cursor: UInt64) throws {
+  /// Of what was no set, no key and in no tree no base was kept: the entries say what the zone has. Above the cursor only those of
+  /// this replica are kept.
+  private func findLostBases(_ applier: PageApplier) throws {
     let transaction = applier.transaction
     var wanted: PlaceValues.Names = [:]
     for (key, object) in applier.pending.objects where object.whole == .none {
       for property in schema.entity(numbered: key.entity)?.properties ?? [] {
-        guard case .elements = property.kind,
+        guard property.needsBase, !property.keepsDeltas,
           object.transaction(of: property.slot) != nil, object.offer(of: property.slot) == nil,
           try !BaseValues.isKept(of: key, property.name, on: transaction.connection)
         else { continue }
         wanted[key, default: []].insert(property.name)
       }
     }
-    let found = try PlaceValues.find(wanted, upTo: cursor, transaction, schema: schema)
-    for (key, values) in found {
-      for (name, value) in values {
-        var base: [ObjectKey] = []
-        if case .elements(let roots) = value {
-          base = try roots.compactMap { try transaction.concreteKey(root: $0) }
+    let found = try PlaceValues.find(wanted, upTo: Self.top, transaction, schema: schema)
+    for (key, names) in wanted {
+      for name in names {
+        switch found[key]?[name] {
+        case .value(let value):
+          try BaseValues.replace(key, name, with: value, on: transaction.connection)
+        case .elements(let roots):
+          let base = try roots.compactMap { try transaction.concreteKey(root: $0) }
+          try BaseValues.replace(key, name, with: base, on: transaction.connection)
+        case .change:
+          try BaseValues.replace(key, name, with: [], on: transaction.connection)
+        case nil:
+          guard let property = schema.entity(numbered: key.entity)?.property(named: name),
+            property.mayGoBack
+          else { continue }
+          // A place that nobody knows stays as it is.
+          if case .place = property.kind { continue }
+          try UnknownBases.note(transaction)
         }
-        try BaseValues.replace(key, name, with: base, on: transaction.connection)
       }
     }
   }
+
+  /// Above every entry.
+  private static let top = UInt64(Int64.max)
 
   // MARK: From another end
 
@@ -141,25 +186,64 @@ struct CarriedEnds {
   ) throws {
     let transaction = applier.transaction
     let connection = transaction.connection
-    for (key, slots) in try edits(transaction, state) {
-      guard (applier.pending[key] ?? PendingObject()).whole == .none,
-        try transaction.concreteKey(root: key) == key,
-        let entity = schema.entity(numbered: key.entity)
-      else { continue }
+    let edited = try edits(transaction, state).filter { key, _ in
+      try (applier.pending[key] ?? PendingObject()).whole == .none
+        && transaction.concreteKey(root: key) == key
+    }
+    let found = try basesInEntries(of: edited, applier)
+    for (key, slots) in edited {
+      guard let entity = schema.entity(numbered: key.entity) else { continue }
       for (slot, number) in slots {
-        guard let end = entity.otherEnd(at: slot),
-          let base = try base(of: key, end, on: connection)
-        else { continue }
+        guard let end = entity.otherEnd(at: slot) else { continue }
+        // Where nobody here knows what an edit took out, that is the zone's again, and the journal tells it.
+        let base = try base(of: key, end, transaction) ?? found[key]?[end.name]
         let current = try self.current(key, end, applier)
-        for owner in current where !base.contains(owner) {
+        for owner in current where base?.contains(owner) != true {
           try add(key, to: owner, end, isIn: true, number, applier, &owners)
         }
-        for owner in base where !current.contains(owner) {
+        for owner in base ?? [] where !current.contains(owner) {
           try add(key, to: owner, end, isIn: false, number, applier, &owners)
+        }
+        let time = try transaction.editTime(number)
+        let cut = try applier.dangling.target(
+          of: DanglingReferences.Source(key: key, property: end.name), editedAt: time)
+        if base == nil { try readAnew(end.owner, transaction) }
+        if base == nil || cut != nil {
+          try applier.journal.addUncarried(
+            entity: entity, end: end, key: key, local: current + [cut].compactMap(\.self),
+            isCut: cut != nil, time: time, sequence: state.cursor)
         }
         try BaseValues.drop(key, end.name, on: connection)
       }
     }
+  }
+
+  /// What the zone has at ends of which no base was kept, since a model of before said the relationship there, as the entries
+  /// have it; those of which they do not say all are left out.
+  private func basesInEntries(
+    of edited: [ObjectKey: [Int: Int64]], _ applier: PageApplier
+  ) throws -> [ObjectKey: [String: [ObjectKey]]] {
+    let transaction = applier.transaction
+    var wanted: PlaceValues.Names = [:]
+    for (key, slots) in edited {
+      for slot in slots.keys {
+        guard let end = schema.entity(numbered: key.entity)?.otherEnd(at: slot),
+          try base(of: key, end, transaction) == nil
+        else { continue }
+        wanted[key, default: []].insert(end.name)
+      }
+    }
+    var bases: [ObjectKey: [String: [ObjectKey]]] = [:]
+    for (key, said) in try PlaceValues.find(
+      wanted, upTo: Self.top, transaction, schema: schema)
+    {
+      for case (let name, .elements(let roots)) in said {
+        bases[key, default: [:]][name] = try roots.map {
+          try transaction.concreteKey(root: $0) ?? $0
+        }
+      }
+    }
+    return bases
   }
 
   /// What a new object has at such an end was told with the object.
@@ -185,22 +269,32 @@ struct CarriedEnds {
     _ key: ObjectKey, to owner: ObjectKey, _ end: OtherEnd, isIn: Bool, _ number: Int64,
     _ applier: PageApplier, _ owners: inout Owners
   ) throws {
-    guard (applier.pending[owner] ?? PendingObject()).whole == .none,
-      try applier.transaction.concreteKey(root: owner) == owner,
-      let property = schema.entity(numbered: owner.entity)?.property(named: end.owner.name)
+    guard let property = schema.entity(numbered: owner.entity)?.property(named: end.owner.name)
     else { return }
+    let whole = applier.pending[owner]?.whole ?? .none
+    if whole == .delete, !isIn, case .elements = property.kind {
+      // An edit of another replica may bring it back, with what the zone has.
+      let connection = applier.transaction.connection
+      let set = try BaseValues.set(of: owner, property.name, on: connection)
+      let base = set?.elements ?? []
+      guard !base.contains(key) else { return }
+      return try BaseValues.replace(
+        owner, property.name, with: base + [key], asserting: set?.asserted ?? [], on: connection)
+    }
+    guard whole == .none, try applier.transaction.concreteKey(root: owner) == owner else { return }
     owners.add(key, to: owner, property.slot, isIn: isIn, number)
   }
 
   private func base(
-    of key: ObjectKey, _ end: OtherEnd, on connection: SQLiteConnection
+    of key: ObjectKey, _ end: OtherEnd, _ transaction: ReadTransaction
   ) throws -> [ObjectKey]? {
+    let connection = transaction.connection
     guard !end.relationship.isToMany else {
       return try BaseValues.keys(of: key, end.name, on: connection)
     }
     guard let value = try BaseValues.value(of: key, end.name, on: connection) else { return nil }
-    if case .reference(let target) = value { return [target] }
-    return []
+    guard case .reference(let target) = value else { return [] }
+    return [try transaction.concreteKey(root: target) ?? target]
   }
 
   private func current(
@@ -247,14 +341,15 @@ struct CarriedEnds {
     }
   }
 
-  /// Which ends say relationships, and as what.
+  /// Which ends say relationships, and as what, and of what a base is kept.
   private static func digest(of schema: SyncSchema) -> Int64 {
     var digest: UInt64 = 0xcbf2_9ce4_8422_2325
     for entity in schema.entities {
       for property in entity.properties {
-        guard let relationship = property.relationship else { continue }
+        guard property.relationship != nil || property.needsBase else { continue }
         let end = [
-          entity.name, property.name, "\(relationship.isToMany)", "\(relationship.isOrdered)",
+          entity.name, property.name, "\(property.relationship?.isToMany ?? false)",
+          "\(property.relationship?.isOrdered ?? false)", "\(property.needsBase)",
         ]
         for byte in end.joined(separator: "\t").utf8 {
           digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3

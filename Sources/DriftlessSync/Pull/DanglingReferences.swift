@@ -251,6 +251,16 @@ struct DanglingReferences {
     return targets
   }
 
+  /// The properties that referred to what is deleted since.
+  func sources() throws -> Set<Source> {
+    guard mayHaveAny else { return [] }
+    var sources: Set<Source> = []
+    try connection.forEachRow("SELECT DISTINCT entity, key, property FROM ZDL_DANGLING") {
+      sources.insert(Source(key: $0.objectKey(0, 1), property: $0.string(2)))
+    }
+    return sources
+  }
+
   private func sources(
     _ root: Int32, _ target: Int64, where condition: String
   ) throws -> [Source] {

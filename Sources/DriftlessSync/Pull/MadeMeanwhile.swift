@@ -4,7 +4,7 @@ import DriftlessSQLite
 /// Objects that were made here while more of the log was to come, by ranges of their keys: deletes of them count at the brake, and
 /// deletes of what came and went in the log do not.
 struct MadeMeanwhile: Equatable {
-  static let setting = "sync.madeMeanwhile"
+  static let setting = EngineRows.madeNote
   /// More are joined, with what lies between the last two.
   private static let rangesMax = 64
 

@@ -10,7 +10,7 @@ struct MassDeleteBrake {
   private static let deletedSetting = "sync.deleted"
 
   /// The last key of each hierarchy from when something came to a replica that was current.
-  static let heldSetting = "sync.held"
+  static let heldSetting = EngineRows.heldNote
 
   /// More than any limit, and far from the end of a number.
   private static let tooMany = Int.max / 4

@@ -32,6 +32,9 @@ enum PlaceValues {
   /// Looks for values, references and the places beside them, and sets, from the place downwards until all are found or the
   /// kept entries end.
   ///
+  /// A name may be that of an end that does not say its relationship: what entries said from there, and from the other end, is
+  /// a set.
+  ///
   /// - Returns: what was found. A property that the insert of its object does not name is the model's default; references and
   ///   elements name the roots of their targets.
   static func find(
@@ -40,14 +43,16 @@ enum PlaceValues {
     var wanted = names
     var values: [ObjectKey: [String: Said]] = [:]
     guard !wanted.isEmpty else { return values }
+    let followers = Followers(wanted, schema)
     var directory = ObjectDirectory(transaction.connection)
     try KeptFrames.forEach(downFrom: place, on: transaction.connection) { entry in
       guard var changeSet = try? ChangeSetDecoder().decode(entry) else { return true }
       changeSet = try CellOpener(transaction, schema: schema).opened(changeSet)
       var found: [ObjectKey: [String: Said]] = [:]
-      try forEachValue(changeSet, entry.firstObjectNumber, wanted, schema, &directory) {
-        key, name, value in
-        found[key, default: [:]][name] = value.after(found[key]?[name])
+      try forEachValue(changeSet, entry.firstObjectNumber, wanted, followers, schema, &directory) {
+        key, name, value, isFirst in
+        let other = found[key]?[name]
+        found[key, default: [:]][name] = isFirst ? other?.after(value) ?? value : value.after(other)
       }
       for (key, said) in found {
         for (name, earlier) in said {
@@ -63,10 +68,11 @@ enum PlaceValues {
     return values
   }
 
-  /// Hands over each wanted value that a change set says, in order.
+  /// Hands over each wanted value that a change set says, in order, or as what was before all else that it says.
   private static func forEachValue(
-    _ changeSet: ChangeSet, _ firstNumber: UInt64, _ wanted: Names, _ schema: SyncSchema,
-    _ directory: inout ObjectDirectory, _ body: (ObjectKey, String, Said) throws -> Void
+    _ changeSet: ChangeSet, _ firstNumber: UInt64, _ wanted: Names, _ followers: Followers,
+    _ schema: SyncSchema, _ directory: inout ObjectDirectory,
+    _ body: (ObjectKey, String, Said, _ isFirst: Bool) throws -> Void
   ) throws {
     let index = changeSet.index
     let newCount = index.newObjectCount
@@ -81,25 +87,51 @@ enum PlaceValues {
       column += group.properties.count
       let names = index.entities[group.entity]
       guard group.kind != .delete, let entity = schema.entity(namedNowOrBefore: names.name),
-        entities.contains(entity.number)
+        entities.contains(entity.number) || followers.follow(entity)
       else { continue }
       var readers: [String: PropertyReader] = [:]
+      var ends: [String: Column] = [:]
       for (place, column) in zip(group.properties, columns) {
-        guard let property = entity.property(namedNowOrBefore: names.properties[place])
-        else { continue }
-        readers[property.name] = PropertyReader(property: property, column: column)
+        if let property = entity.property(namedNowOrBefore: names.properties[place]) {
+          readers[property.name] = PropertyReader(property: property, column: column)
+        } else if let end = entity.otherEnds[names.properties[place]] {
+          ends[end.name] = column
+        }
       }
+      let followed = readers.values.filter { !followers.of($0.property).isEmpty }
+      let isWhole = group.kind != .update
       for (row, object) in group.objects.enumerated() {
         guard let root = try directory.key(ofNumber: number(object)) else { continue }
         let key = ObjectKey(entity: entity.number, key: root.key)
         for name in wanted[key] ?? [] {
           if let reader = readers[name] {
-            let said = try said(reader, row, isWhole: group.kind != .update) {
+            let said = try said(reader, row, isWhole: isWhole) {
               try directory.key(ofNumber: number($0))
             }
-            try body(key, name, said)
-          } else if group.kind != .update {
-            try body(key, name, nothing(of: entity.property(named: name)))
+            try body(key, name, said, false)
+          } else if let column = ends[name] {
+            let said = try said(column, row, isWhole: isWhole) {
+              try directory.key(ofNumber: number($0))
+            }
+            try body(key, name, said, false)
+          } else if isWhole {
+            // Other groups may say more of an end that does not say its relationship.
+            let property = entity.property(named: name)
+            try body(
+              key, name, property == nil ? .elements([]) : nothing(of: property), property == nil)
+          }
+        }
+        for reader in followed {
+          for (object, isIn) in partners(reader, row) {
+            guard let target = try directory.key(ofNumber: number(object)) else { continue }
+            for follower in followers.of(reader.property) where follower.root == target.entity {
+              let partner = ObjectKey(entity: follower.entity, key: target.key)
+              guard wanted[partner]?.contains(follower.name) == true else { continue }
+              let said: Said =
+                isIn && !follower.isToMany
+                ? .elements([root]) : .change(adds: isIn ? [root] : [], removes: isIn ? [] : [root])
+              try body(partner, follower.name, said, false)
+            }
           }
         }
       }
@@ -108,6 +140,70 @@ enum PlaceValues {
 }
 
 extension PlaceValues {
+  /// Wanted ends that do not say their relationships, by those that do.
+  fileprivate struct Followers {
+    struct Follower {
+      let entity: Int32
+      let root: Int32
+      let name: String
+      let isToMany: Bool
+    }
+
+    private var byOwner: [ObjectIdentifier: [Follower]] = [:]
+
+    init(_ wanted: Names, _ schema: SyncSchema) {
+      var names: [Int32: Set<String>] = [:]
+      for (key, wanted) in wanted { names[key.entity, default: []].formUnion(wanted) }
+      for (number, names) in names {
+        guard let entity = schema.entity(numbered: number) else { continue }
+        for name in names where entity.property(named: name) == nil {
+          guard let end = entity.otherEnds[name] else { continue }
+          byOwner[ObjectIdentifier(end.owner), default: []].append(
+            Follower(
+              entity: number, root: entity.rootNumber, name: name,
+              isToMany: end.relationship.isToMany))
+        }
+      }
+    }
+
+    func of(_ property: SyncSchema.Property) -> [Follower] {
+      switch property.kind {
+      case .attribute, .place: []
+      case .toOne(let relationship), .elements(let relationship):
+        byOwner[ObjectIdentifier(relationship)] ?? []
+      }
+    }
+
+    func follow(_ entity: SyncSchema.Entity) -> Bool {
+      !byOwner.isEmpty && entity.properties.contains { !of($0).isEmpty }
+    }
+  }
+
+  /// The objects that a row puts in and takes out.
+  private static func partners(_ reader: PropertyReader, _ row: Int) -> [(Int, isIn: Bool)] {
+    if case .toOne = reader.property.kind {
+      return reader.reference(row).map { [($0, true)] } ?? []
+    }
+    let (adds, removes) = reader.elements(row)
+    return removes.map { ($0, false) } + adds.map { ($0, true) }
+  }
+
+  /// What a column says from an end that does not say its relationship here.
+  private static func said(
+    _ column: Column, _ row: Int, isWhole: Bool, _ target: (Int) throws -> ObjectKey?
+  ) throws -> Said {
+    switch column.values {
+    case .references(let values):
+      let isNone = column.isNull(at: row) || values[row] == Column.noReference
+      return .elements(isNone ? [] : try target(Int(values[row])).map { [$0] } ?? [])
+    case .elements(let rows):
+      let adds = try rows.added(at: row).compactMap { try target(Int($0)) }
+      let removes = try rows.removed(at: row).compactMap { try target(Int($0)) }
+      return isWhole ? .elements(adds) : .change(adds: adds, removes: removes)
+    default: return .change(adds: [], removes: [])
+    }
+  }
+
   private static func said(
     _ reader: PropertyReader, _ row: Int, isWhole: Bool, _ target: (Int) throws -> ObjectKey?
   ) throws -> Said {

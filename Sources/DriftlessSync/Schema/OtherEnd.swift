@@ -33,7 +33,7 @@ struct OtherEnd: Sendable {
       guard let relationship = slot.relationship, let owner = relationship.inverseRelationship
       else { continue }
       ends[slot.name] = OtherEnd(
-        slot: slot.index, name: slot.name, formerNames: slot.property.formerNames,
+        slot: slot.index, name: slot.name, formerNames: slot.formerNames,
         relationship: relationship, owner: owner)
     }
     present.formUnion(ends.keys)

@@ -332,7 +332,7 @@ package struct SyncSchema: Sendable {
           properties.append(
             Property(
               slot: slot.index, name: PlaceName.of(slot.name),
-              formerNames: slot.property.formerNames.map(PlaceName.of), kind: .place(relationship),
+              formerNames: slot.formerNames.map(PlaceName.of), kind: .place(relationship),
               // A place has neither size nor sum: one side's stands.
               policy: slot.policy == .serverWins || slot.policy == .clientWins
                 ? slot.policy : .lastWriterWins))
@@ -343,7 +343,7 @@ package struct SyncSchema: Sendable {
       }
       properties.append(
         Property(
-          slot: slot.index, name: slot.name, formerNames: slot.property.formerNames, kind: kind,
+          slot: slot.index, name: slot.name, formerNames: slot.formerNames, kind: kind,
           policy: slot.policy,
           standIn: StandIn(slot), isSealed: slot.isSealed))
     }

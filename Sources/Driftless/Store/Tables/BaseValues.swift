@@ -187,20 +187,4 @@ package enum BaseValues {
   package static func dropAll(on connection: SQLiteConnection) throws {
     try connection.run("DELETE FROM main.ZDL_BASE")
   }
-
-  // MARK: Migration
-
-  /// Says in other words what is kept: objects have other keys in a file that is migrated.
-  static func migrate(
-    on connection: SQLiteConnection, _ value: (PropertyValue) -> PropertyValue
-  ) throws {
-    for row in try connection.rows("SELECT entity, key, property, value FROM main.ZDL_BASE") {
-      guard case .blob(let bytes) = row[3] else { continue }
-      let changed = RowArchive.encode(try RowArchive.decodeValues(bytes).map(value))
-      guard changed != bytes else { continue }
-      try connection.run(
-        "UPDATE main.ZDL_BASE SET value = ? WHERE entity = ? AND key = ? AND property = ?",
-        .blob(changed), row[0], row[1], row[2])
-    }
-  }
 }

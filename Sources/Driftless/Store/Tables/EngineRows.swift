@@ -77,6 +77,13 @@ package enum EngineRows {
   /// each.
   package static let goneSetting = "sync.gone"
 
+  /// Objects that the engine looks at again, as `Entity key`, a line each.
+  package static let leftNote = "sync.limitsLeft"
+  /// What a store held before a pull, as `Root last`, a line each.
+  package static let heldNote = "sync.held"
+  /// What was made there since, as `Root known first-last …`, a line each.
+  package static let madeNote = "sync.madeMeanwhile"
+
   /// Notes what a migration took away, for a model that has it again.
   static func note(gone names: Set<String>, on connection: SQLiteConnection) throws {
     guard !names.isEmpty, try acknowledged(on: connection) != nil else { return }
@@ -142,17 +149,28 @@ package enum EngineRows {
     }
   }
 
-  /// References to deleted objects of a hierarchy whose keys move into another.
+  /// References to deleted objects of hierarchies that change: the objects have other keys, or roots of other numbers.
+  ///
+  /// - Parameter moved: where an object is by its root's number and its key; nil where its hierarchy is gone.
   static func moveTargets(
-    root: Int32, to newRoot: Int32, by offset: Int64, on connection: SQLiteConnection
+    on connection: SQLiteConnection, _ moved: (ObjectKey) throws -> ObjectKey?
   ) throws {
     guard try has("ZDL_DANGLING", connection) else { return }
+    for row in try connection.rows("SELECT DISTINCT target_root, target_key FROM main.ZDL_DANGLING")
+    {
+      guard case .integer(let root) = row[0], case .integer(let key) = row[1],
+        let number = Int32(exactly: root),
+        let target = try moved(ObjectKey(entity: number, key: key))
+      else { continue }
+      // By way of negative keys, since a new key may be another's old one.
+      try connection.run(
+        """
+        UPDATE main.ZDL_DANGLING SET target_root = ?, target_key = ?
+        WHERE target_root = ? AND target_key = ?
+        """, .integer(Int64(target.entity)), .integer(-target.key), row[0], row[1])
+    }
     try connection.execute(
-      """
-      UPDATE main.ZDL_DANGLING SET target_key = -(target_key + \(offset)),
-      target_root = \(newRoot) WHERE target_root = \(root);
-      UPDATE main.ZDL_DANGLING SET target_key = -target_key WHERE target_key < 0
-      """)
+      "UPDATE main.ZDL_DANGLING SET target_key = -target_key WHERE target_key < 0")
   }
 
   /// An edit that the zone has not acknowledged, of what the new model no longer has.
@@ -190,6 +208,35 @@ package enum EngineRows {
         try connection.run(
           "UPDATE main.ZDL_JOURNAL SET row = ? WHERE number = ?",
           .blob(RowArchive.encode(row(try RowArchive.decodeValues(bytes)))), entry[0])
+      }
+    }
+
+    /// Says in other words the values that an entity's conflicts can put back.
+    ///
+    /// - Parameter value: gets a property by its former name, with the value of one side.
+    func mapValues(
+      ofEntity entity: String, _ value: (String, PropertyValue) throws -> PropertyValue
+    ) throws {
+      // Those of an earlier version have texts alone.
+      guard try StoreDefinition.hasColumn("local_value", of: "ZDL_JOURNAL", connection) else {
+        return
+      }
+      for column in ["local_value", "remote_value"] {
+        for entry in try connection.rows(
+          """
+          SELECT number, property, \(column) FROM main.ZDL_JOURNAL
+          WHERE entity = ? AND property IS NOT NULL AND \(column) IS NOT NULL
+          """, .text(entity))
+        {
+          guard case .text(let property) = entry[1], case .blob(let bytes) = entry[2] else {
+            continue
+          }
+          let changed = RowArchive.encode(
+            try RowArchive.decodeValues(bytes).map { try value(property, $0) })
+          guard changed != bytes else { continue }
+          try connection.run(
+            "UPDATE main.ZDL_JOURNAL SET \(column) = ? WHERE number = ?", .blob(changed), entry[0])
+        }
       }
     }
 

@@ -9,6 +9,8 @@ struct ObjectTables {
   private let names: [String]
   /// Of these, those that name a property.
   private let namesWithProperty: [String]
+  /// Of these, those that keep values of it, with the columns of their keys.
+  private let keysByTable: [String: [String]]
 
   /// Marks what is changed already, so that names may change places.
   static let mark = "\u{1}"
@@ -28,6 +30,13 @@ struct ObjectTables {
     }
     names = try tables(with: ["entity", "key"])
     namesWithProperty = try tables(with: ["entity", "key", "property"])
+    var keys: [String: [String]] = [:]
+    for table in try tables(with: ["entity", "key", "property", "value"]) {
+      keys[table] = try connection.rows(
+        "SELECT name FROM pragma_table_info(?, 'main') WHERE pk > 0 ORDER BY pk", .text(table)
+      ).compactMap { if case .text(let name) = $0[0] { name } else { nil } }
+    }
+    keysByTable = keys
   }
 
   /// Forgets the objects of an entity.
@@ -58,6 +67,34 @@ struct ObjectTables {
         UPDATE main.\(table) SET property = ltrim(property, '\(Self.mark)')
         WHERE entity = ? AND substr(property, 1, 1) = '\(Self.mark)'
         """, .integer(entity))
+    }
+  }
+
+  /// Says in other words what is kept of the properties of an entity's objects.
+  ///
+  /// - Parameter values: gets a property by its name of now, with what a row keeps of it.
+  func mapValues(
+    ofEntity entity: Int64, _ values: (String, [PropertyValue]) throws -> [PropertyValue]
+  ) throws {
+    for (table, key) in keysByTable.sorted(by: { $0.key < $1.key }) where !key.isEmpty {
+      let condition = key.map { "\($0) = ?" }.joined(separator: " AND ")
+      let update = try connection.prepare("UPDATE main.\(table) SET value = ? WHERE \(condition)")
+      defer { update.reset() }
+      for row in try connection.rows(
+        """
+        SELECT property, value, \(key.joined(separator: ", ")) FROM main.\(table)
+        WHERE entity = ?
+        """, .integer(entity))
+      {
+        guard case .text(let property) = row[0], case .blob(let bytes) = row[1],
+          let former = try? RowArchive.decodeValues(bytes)
+        else { continue }
+        let changed = RowArchive.encode(try values(property, former))
+        guard changed != bytes else { continue }
+        update.reset()
+        update.bind([.blob(changed)] + row.dropFirst(2))
+        try update.run()
+      }
     }
   }
 
