@@ -35,16 +35,7 @@ extension PersistentStoreCoordinator {
     if let own = StoreClasses[storeType] {
       return try attachOwn(own, at: storeURL, known(configuration), options)
     }
-    // Without a file it would be kept in memory, and gone with the process.
-    guard storeURL != nil || storeType == NSInMemoryStoreType else {
-      throw CocoaError(
-        .persistentStoreOpen,
-        userInfo: [
-          NSLocalizedDescriptionKey: "A store of the type \(storeType) needs a URL.",
-          NSLocalizedRecoverySuggestionErrorKey:
-            "Give it the URL of its file, or the type NSInMemoryStoreType.",
-        ])
-    }
+    try requireURL(storeURL, for: storeType)
     return try attach(.made(storeType, configuration, storeURL, options))
   }
 

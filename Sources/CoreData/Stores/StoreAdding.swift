@@ -11,6 +11,18 @@ extension PersistentStoreCoordinator {
     return configuration
   }
 
+  /// Without a file a store would be kept in memory, and gone with the process.
+  func requireURL(_ url: URL?, for type: String) throws {
+    guard url == nil, type != NSInMemoryStoreType else { return }
+    throw CocoaError(
+      .persistentStoreOpen,
+      userInfo: [
+        NSLocalizedDescriptionKey: "A store of the type \(type) needs a URL.",
+        NSLocalizedRecoverySuggestionErrorKey:
+          "Give it the URL of its file, or the type NSInMemoryStoreType.",
+      ])
+  }
+
   /// What kept a store from being added, as Core Data gives it: an error of the migration, with the one of the mapping beneath.
   func storeError(_ error: any Error, at url: URL?) -> any Error {
     let known = cocoaError(error)
