@@ -123,6 +123,47 @@ struct MigrationOptionTests {
   }
 
   @Test(
+    "Values that a new constraint has unique are an error of migration, with the violation beneath")
+  func duplicates() throws {
+    let coordinator = try open(model("name"), nil)
+    let context = Albums.context(coordinator)
+    try context.performAndWait {
+      let twin = NSEntityDescription.insertNewObject(forEntityName: "Migrant", into: context)
+      twin.setValue("Ada Lovelace", forKey: "name")
+      try context.save()
+    }
+    for store in coordinator.persistentStores { store.close() }
+    let unique = model("name")
+    unique.entitiesByName["Migrant"]?.uniquenessConstraints = [["name"]]
+    for deferred in [false, true] {
+      let error = #expect(throws: CocoaError.self) {
+        try open(
+          unique,
+          [
+            NSMigratePersistentStoresAutomaticallyOption: true,
+            NSPersistentStoreDeferredLightweightMigrationOptionKey: deferred,
+          ])
+      }
+      #expect(error?.code == .migration)
+      #expect((error?.userInfo["reason"] as? String)?.contains("Ada Lovelace") == true)
+      let beneath = error?.userInfo[NSUnderlyingErrorKey] as? NSError
+      #expect(beneath?.code == NSMigrationConstraintViolationError)
+    }
+    // By a mapping, object by object, too.
+    let mapping = try NSMappingModel.inferredMappingModel(
+      forSourceModel: model("name"), destinationModel: unique)
+    let manager = NSMigrationManager(sourceModel: model("name"), destinationModel: unique)
+    let error = #expect(throws: CocoaError.self) {
+      try manager.migrateStore(
+        from: url, sourceType: NSSQLiteStoreType, options: nil, with: mapping,
+        toDestinationURL: folder.file("b.sqlite"), destinationType: NSSQLiteStoreType,
+        destinationOptions: nil)
+    }
+    #expect(error?.code == .migration)
+    _ = try open(model("name"), nil)
+  }
+
+  @Test(
     "What cannot be inferred is an error of migration when a store is added: which, with the reason"
   )
   func refusedMigration() throws {

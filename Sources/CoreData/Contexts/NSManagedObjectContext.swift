@@ -241,13 +241,14 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     set { base.retainsRegisteredObjects = newValue }
   }
 
-  /// Whether an object whose row is gone reads as empty. Otherwise reading it is an error, which the next save throws.
+  /// Whether an object whose row is gone reads as empty, and is a deleted one from then on. Otherwise reading it is an error, which
+  /// the next save throws.
   open var shouldDeleteInaccessibleFaults: Bool {
     get { base.shouldDeleteInaccessibleFaults }
     set { base.shouldDeleteInaccessibleFaults = newValue }
   }
 
-  /// Whether an object whose row is gone, which is about to be read, reads as empty: asked in place of
+  /// Whether an object whose row is gone, which is about to be read, reads as empty and is deleted: asked in place of
   /// `shouldDeleteInaccessibleFaults`, which it gives unless overridden.
   ///
   /// - Parameters:

@@ -181,7 +181,7 @@ struct ResultChanges {
     for object in old.flatMap(\.members) where places[object] == nil {
       rows.append(Row(object: object, type: .delete, origin: origins[object], place: nil))
     }
-    let moved = Self.moved(old, new, origins)
+    let moved = Self.moved(old, new, origins, changed)
     for object in new.flatMap(\.members) {
       let (origin, place) = (origins[object], places[object])
       if origin == nil {
@@ -226,10 +226,11 @@ struct ResultChanges {
     return places
   }
 
-  /// Objects in another section than before, or at another place among those that stayed in theirs.
+  /// Objects in another section than before, or at another place among those that stayed in theirs: changed ones, as long as the
+  /// unchanged ones are in the order that they had.
   private static func moved(
     _ old: [FollowedResults.Section], _ new: [FollowedResults.Section],
-    _ origins: [ManagedObject: IndexPath]
+    _ origins: [ManagedObject: IndexPath], _ changed: Set<ManagedObject>
   ) -> Set<ManagedObject> {
     var moved: Set<ManagedObject> = []
     for section in new {
@@ -242,8 +243,8 @@ struct ResultChanges {
           moved.insert(object)
         }
       }
-      let before = stayed.map { origins[$0].map { Int64($0[0]) << 32 | Int64($0[1]) } }
-      let kept = Set(OrderPlaces.longestAscent(before))
+      let before = stayed.map { origins[$0].map { Int64($0[0]) << 32 | Int64($0[1]) } ?? 0 }
+      let kept = Set(OrderPlaces.kept(before) { changed.contains(stayed[$0]) })
       moved.formUnion(stayed.indices.lazy.filter { !kept.contains($0) }.map { stayed[$0] })
     }
     return moved

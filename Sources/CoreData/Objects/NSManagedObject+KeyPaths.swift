@@ -31,6 +31,9 @@ extension ManagedObject {
       return self.value(at: path.dropFirst(), of: values[key])
     }
     guard let collection = PathCollection(value) else {
+      if let member = OwnMember.reading(of: value, key) {
+        return self.value(at: path.dropFirst(), of: member())
+      }
       refuse(key)
       return nil
     }

@@ -5,17 +5,17 @@ import Foundation
 // thrown by the context's next save, as with all accessors here.
 extension ManagedObject {
   /// The value of a property by name: numbers and truth values as `NSNumber`, a to-many relationship as a set, an ordered
-  /// one as an `NSOrderedSet`. It may also be `objectID` or `entity`.
+  /// one as an `NSOrderedSet`. It may also be a property that every object has, such as `objectID`, `entity`, `hasChanges`,
+  /// `isInserted`, `managedObjectContext` or `self`, where the model has none of that name.
   ///
   /// It comes through the accessor that the class has for the key, where ``NSManagedObjectMaking/registerAccessor(_:forKey:)``
   /// or the plugin told of one. An accessor that asks for its own key gets what is stored.
   public final func value(forKey key: String) -> Any? {
     if let value = KeyedAccessor.value(of: self, key) { return value }
-    switch key {
-    case "objectID": return objectID
-    case "entity": return entity
-    default: return storedValue(key)
+    if let member = OwnMember.ofObjects[key], entity.propertiesByName[key] == nil {
+      return member(self)
     }
+    return storedValue(key)
   }
 
   /// Sets a property, through the accessor that the class has for the key; nil and `NSNull` take the value away. Lists of

@@ -175,7 +175,11 @@ extension ManagedObjectContext {
     try setQueryGenerationFrom(.current)
     let value = try body(self)
     try throwAccessorError()
-    let changed = changedObjects.filter { $0.hasChanges && !$0.isOnlyTouched && $0.isIn(self) }
+    // One whose row was gone when it was read counts as deleted, and nobody changed it.
+    let changed = changedObjects.filter {
+      $0.hasChanges && !$0.isOnlyTouched && $0.isIn(self)
+        && !($0.isDeleted && $0.state.contains(.missing))
+    }
     guard let first = changed.first else { return value }
     throw ObjectError(
       .changedInRead,

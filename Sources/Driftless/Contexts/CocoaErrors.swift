@@ -19,6 +19,8 @@ enum CocoaCode {
   static let persistentStoreOpen = 134080
   static let persistentStoreTimeout = 134090
   static let persistentStoreIncompatibleVersionHash = 134100
+  static let migration = 134110
+  static let migrationConstraintViolation = 134111
   static let migrationMissingSourceModel = 134130
   static let migrationMissingMappingModel = 134140
   static let sqlite = 134180
@@ -120,7 +122,16 @@ extension ObjectError: CustomNSError, LocalizedError {
 extension StoreError: CustomNSError, LocalizedError {
   public static var errorDomain: String { NSCocoaErrorDomain }
   public var errorUserInfo: [String: Any] {
-    [NSLocalizedDescriptionKey: description, NSLocalizedRecoverySuggestionErrorKey: suggestion]
+    var userInfo: [String: Any] = [
+      NSLocalizedDescriptionKey: description, NSLocalizedRecoverySuggestionErrorKey: suggestion,
+    ]
+    if isOfMigration {
+      userInfo["reason"] = message
+      userInfo[NSUnderlyingErrorKey] = NSError(
+        domain: NSCocoaErrorDomain, code: CocoaCode.migrationConstraintViolation,
+        userInfo: [NSLocalizedDescriptionKey: message])
+    }
+    return userInfo
   }
   public var errorCode: Int {
     switch code {
@@ -137,7 +148,8 @@ extension StoreError: CustomNSError, LocalizedError {
     case .diskFull: CocoaCode.fileWriteOutOfSpace
     case .busy, .syncLocked: CocoaCode.persistentStoreTimeout
     case .conflict: CocoaCode.managedObjectMerge
-    case .constraint: CocoaCode.managedObjectConstraintMerge
+    case .constraint:
+      isOfMigration ? CocoaCode.migration : CocoaCode.managedObjectConstraintMerge
     case .historyTokenExpired: CocoaCode.persistentHistoryTokenExpired
     case .readOrWriteFailed, .sqlite: CocoaCode.sqlite
     default: CocoaCode.coreData

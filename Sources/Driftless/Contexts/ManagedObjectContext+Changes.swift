@@ -139,8 +139,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Deletes the object with the next save, and follows the delete rules of its relationships at
-  /// once. A new object just goes.
+  /// Deletes the object with the next save, and follows the delete rules of its relationships at once. A new object just goes.
   ///
   /// A relationship that denies it makes the save fail, unless its objects are deleted too.
   public func delete(_ object: ManagedObject) {
@@ -348,6 +347,7 @@ extension ManagedObjectContext {
     graph.clearAccessorErrors()
     forgetEvent()
     undoManager?.removeAllActions()
+    pinAnew()
     guard !ids.isEmpty else { return }
     post(
       .managedObjectContextObjectsDidChange, [NotificationKey.invalidatedAllObjects.rawValue: ids])

@@ -18,7 +18,21 @@ extension ManagedObjectContext: ObjectSource {
           .missingObject, "\(object.description) could not be read: its row is gone",
           suggestion: "It was deleted. Fetch again, and roll the context back.")
       }
+      countAsDeleted(object)
     }
+  }
+
+  /// An object whose row is gone is a deleted one from when that was found out. Its save has nothing to check or to write of it.
+  ///
+  /// While a save goes on, what it writes is settled; and what is about to be deleted is so in a moment.
+  private func countAsDeleted(_ object: ManagedObject) {
+    guard !saving.isSaving, object.isIn(self), !object.isDeleted,
+      !object.state.contains(.preparing)
+    else { return }
+    object.state.delete()
+    graph.ledger.list(object)
+    graph.ledger.noteInEvent(object)
+    object.state.note(.deletedInEvent)
   }
 
   /// Reads the values of a fault; an object without a row reads as empty.

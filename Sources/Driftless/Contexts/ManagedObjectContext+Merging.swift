@@ -3,7 +3,7 @@ import Foundation
 /// Taking over what others saved.
 extension ManagedObjectContext {
   /// Takes over another context's save: changed objects are read again under unsaved changes,
-  /// deleted ones go. What a child saved is with its parent, which has it as its own changes, and in no store: other
+  /// deleted ones go. The other context may be on another coordinator that has the same store. What a child saved is with its parent, which has it as its own changes, and in no store: other
   /// children of that parent take it over.
   public func mergeChanges(fromContextDidSave changes: ContextChanges) {
     updatePlans()
@@ -151,8 +151,9 @@ extension ManagedObjectContext {
 
   private func merge(_ parts: [ContextChanges.Part]) {
     // Parts of stores that this coordinator does not have are no business of this context.
-    var parts = parts.filter { stores.has($0.plan) }
+    var parts = parts.compactMap(known)
     guard !parts.isEmpty else { return }
+    moveGeneration()
     var refreshed: [ManagedObject] = []
     var deleted: [ManagedObject] = []
     for part in parts { merge(part, &refreshed, &deleted) }
@@ -168,6 +169,32 @@ extension ManagedObjectContext {
     postObjectsDidChange(
       [.insertedObjects: inserted, .refreshedObjects: refreshed, .deletedObjects: deleted], changes)
     postDidMerge(changes)
+  }
+
+  /// The part as one of a store of this coordinator: what was saved through another one, which has the same store, names objects by
+  /// the same IDs. Nil for another store.
+  private func known(_ part: ContextChanges.Part) -> ContextChanges.Part? {
+    if stores.has(part.plan) { return part }
+    let identifier = part.plan.objects.storeIdentifier
+    guard let plan = stores.plans.first(where: { $0.objects.storeIdentifier == identifier }) else {
+      return nil
+    }
+    var entities: [Int32: Bool] = [:]
+    // The other coordinator may have had the store with another model.
+    func known(_ keys: [ObjectKey]) -> [ObjectKey] {
+      keys.filter { key in
+        if let isKnown = entities[key.entity] { return isKnown }
+        let name = part.plan.shape(numbered: key.entity)?.entity.name
+        let isKnown = name != nil && plan.shape(numbered: key.entity)?.entity.name == name
+        entities[key.entity] = isKnown
+        return isKnown
+      }
+    }
+    var own = ContextChanges.Part(
+      plan: plan, inserted: known(part.inserted), updated: known(part.updated),
+      deleted: known(part.deleted))
+    own.lacksDerived = true
+    return own
   }
 
   /// What others inserted, as faults: observers under Core Data's names are told of objects.

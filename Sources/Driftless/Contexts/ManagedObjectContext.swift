@@ -63,8 +63,8 @@ public final class ManagedObjectContext {
     set { graph.retained = newValue ? registeredObjects : nil }
   }
 
-  /// Whether an object whose row is gone reads as empty. Otherwise reading it is an error, which the next save throws
-  /// as it throws those of other accessors.
+  /// Whether an object whose row is gone reads as empty, and is a deleted one of the context from then on. Otherwise reading it is
+  /// an error, which the next save throws as it throws those of other accessors.
   public var shouldDeleteInaccessibleFaults = true
 
   /// What a class does that stands for the context towards others.

@@ -8,6 +8,8 @@
 /// try context.refreshAllObjects()
 /// ```
 ///
+/// The context goes on to the newest state when it saves, merges what others saved, or is reset.
+///
 /// The state is kept as long as a token of it is: the store's log cannot be cut meanwhile and grows with every write, so
 /// let go of it (`setQueryGenerationFrom(nil)`) when the reading is done. Each has a connection of its own, so a process holds
 /// no more of one store than ``StoreOptions/queryGenerationsMax``; the read that would make one more throws. A token is of use in one process, as long as
@@ -40,15 +42,15 @@ public final class QueryGenerationToken: Sendable, Hashable {
 
 extension ManagedObjectContext {
   /// The state of the stores that the context reads; nil for always the newest. A save of the context moves it to the
-  /// state right after the save.
+  /// state right after the save, a merge to the newest, and a reset to that of the next read.
   public var queryGenerationToken: QueryGenerationToken? { queryGeneration }
 
   /// Pins the context to a state of the stores: `.current` for the one at its next read, another context's token for the
   /// one that that context reads, nil for always the newest, as at first.
   ///
-  /// Objects that have their values keep them until they are refreshed (``refreshAllObjects()``). Merging other
-  /// contexts' saves refreshes objects too, from the pinned state: it shows nothing new while the context is pinned.
-  /// Batch requests do not move the state.
+  /// Objects that have their values keep them until they are refreshed (``refreshAllObjects()``). Merging what others saved, by a call or by
+  /// ``automaticallyMergesChangesFromParent``, moves the context to the newest state: with it on, the context keeps one state
+  /// from one merge to the next. Batch requests do not move the state.
   /// - Throws: ``ObjectError`` for a child context, which reads what its parent does.
   public func setQueryGenerationFrom(_ token: QueryGenerationToken?) throws(ObjectError) {
     guard parent == nil else {
@@ -73,11 +75,19 @@ extension ManagedObjectContext {
     return try snapshot.read(body)
   }
 
-  /// After a save a pinned context reads what it wrote.
+  /// After a save a pinned context reads what it wrote, and after a merge what it took over.
   func moveGeneration() {
-    guard queryGeneration != nil else { return }
+    guard queryGeneration != nil, !staysInGeneration else { return }
     // The state of before is let go of first: where as many are held as may be, there is room for one.
     queryGeneration = .current
     if let now = try? QueryGenerationToken(of: stores.plans.map(\.store)) { queryGeneration = now }
   }
+
+  /// After a reset a pinned context reads the state of its next read.
+  func pinAnew() {
+    if queryGeneration != nil, !staysInGeneration { queryGeneration = .current }
+  }
+
+  /// Work that only reads was promised one state.
+  private var staysInGeneration: Bool { saving.writeRefusal != nil }
 }

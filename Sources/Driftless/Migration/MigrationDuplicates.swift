@@ -15,13 +15,31 @@ struct DuplicateKeys: Error {
       (try $0.identity(of: objects.0), try $0.identity(of: objects.1))
     }
     let keys = zip(constraint, values).map { "\($0) \($1)" }.joined(separator: ", ")
-    return StoreError(
-      .constraint,
+    return Self.refusal(
       "\(entity) objects \(first.uuidString.lowercased()) and \(second.uuidString.lowercased()) both have "
-        + "\(keys), which is unique in the other model.",
+        + "\(keys), which is unique in the other model.")
+  }
+
+  private static func refusal(_ message: String) -> StoreError {
+    StoreError(
+      .constraint, message,
       suggestion:
         "Change or delete one of them, or leave the constraint out of the model; the store was not changed."
     )
+  }
+
+  /// What ends a migration: values that the other model has unique are told as that, whoever met them.
+  static func told(_ error: any Error) -> any Error {
+    var refusal: StoreError
+    switch error {
+    case let error as StoreError where error.code == .constraint: refusal = error
+    case let error as ConstraintConflictError:
+      let conflict = error.conflicts.first.map { "\($0)" } ?? "objects"
+      refusal = Self.refusal("The values \(conflict) are unique in the other model.")
+    default: return error
+    }
+    refusal.isOfMigration = true
+    return refusal
   }
 }
 

@@ -77,12 +77,16 @@ struct StoreMigration {
     }
     partials.forEach(Self.remove)
     defer { partials.forEach(Self.remove) }
-    if try isDoneInPlace(steps) { return }
-    var current = url
-    for number in steps.indices {
-      current = try take(number, of: steps, from: current, partials)
+    do {
+      if try isDoneInPlace(steps) { return }
+      var current = url
+      for number in steps.indices {
+        current = try take(number, of: steps, from: current, partials)
+      }
+      try swap(current)
+    } catch {
+      throw DuplicateKeys.told(error)
     }
-    try swap(current)
   }
 
   private func isDoneInPlace(_ steps: [Step]) throws -> Bool {
@@ -181,7 +185,9 @@ struct StoreMigration {
         try folder.copy(folder.names, to: ExternalDataFolder(store: destination.path))
       }
     } catch let error as SQLiteError {
-      throw StoreError(error, path: destination.path)
+      throw DuplicateKeys.told(StoreError(error, path: destination.path))
+    } catch {
+      throw DuplicateKeys.told(error)
     }
   }
 

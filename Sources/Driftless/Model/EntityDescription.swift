@@ -15,6 +15,8 @@ public import Foundation
 public final class EntityDescription: @unchecked Sendable {  // frozen before it is shared
   private var values = Values()
   private var frozen: Frozen?
+  /// Whether its superentity was found by its name.
+  private var isLinkedByName = false
 
   private struct Values {
     var name = ""
@@ -43,8 +45,8 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
   /// The model that the entity belongs to.
   @_disfavoredOverload
   public private(set) weak var managedObjectModel: ManagedObjectModel?
-  /// The entity that this one inherits from. For one that is given by name, nil until the model is
-  /// frozen.
+  /// The entity that this one inherits from. For one that is given by name in code, nil until the model is
+  /// frozen; in a model that was read it is there.
   public private(set) weak var superentity: EntityDescription?
 
   /// An entity without a name, which it needs before its model is frozen.
@@ -101,11 +103,14 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
           entity.superentity = nil
         }
         values.subentities = accepted
-        for entity in accepted { entity.superentity = self }
+        for entity in accepted {
+          entity.superentity = self
+          entity.isLinkedByName = false
+        }
       }
     }
   }
-  /// The superentity by name: resolved when the model is frozen.
+  /// The superentity by name: resolved when a model was read, and when it is frozen.
   public var superentityName: String? {
     get { superentity?.name ?? values.superentityName }
     set {
@@ -215,9 +220,28 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
 
   /// Inherits from an entity that was given by name.
   func inherit(from parent: EntityDescription) {
-    superentity = parent
+    if superentity !== parent {
+      superentity?.values.subentities.removeAll { $0 === self }
+      superentity = parent
+      isLinkedByName = true
+    }
     if !parent.values.subentities.contains(where: { $0 === self }) {
       parent.values.subentities.append(self)
+    }
+  }
+
+  /// What was linked by name is named alone again, where one of the two leaves a model.
+  func unlinkNames(where leaves: (EntityDescription) -> Bool) {
+    guard !isFrozen else { return }
+    let isLeaving = leaves(self)
+    if isLinkedByName, let parent = superentity, isLeaving || leaves(parent) {
+      values.superentityName = parent.name
+      parent.values.subentities.removeAll { $0 === self }
+      superentity = nil
+      isLinkedByName = false
+    }
+    for case let relationship as RelationshipDescription in values.properties {
+      relationship.unlinkNames { isLeaving || leaves($0) }
     }
   }
 

@@ -53,6 +53,7 @@ extension ManagedObjectModel {
       var seen: Set<String> = []
       set(configuration: name, entityNames: names.filter { seen.insert($0).inserted })
     }
+    linkNames()
   }
 
   private static func different(_ kind: String, _ name: String) -> ModelError {

@@ -57,6 +57,10 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
     get { storage.entities }
     set {
       edit { storage in
+        let staying = Set(newValue.map { ObjectIdentifier($0) })
+        for entity in storage.entities {
+          entity.unlinkNames { !staying.contains(ObjectIdentifier($0)) }
+        }
         for entity in storage.entities { entity.leave(self) }
         storage.entities = newValue
         for entity in newValue { entity.join(self) }
@@ -177,6 +181,9 @@ public final class ManagedObjectModel: @unchecked Sendable {  // frozen before i
   public func checkEditable() throws(ModelError) {
     if isFrozen { throw FrozenModel.refusal("the model") }
   }
+
+  /// A model that was read is whole: what it names is linked, as far as it is there.
+  func linkNames() { ModelValidation(model: self).linkNames() }
 
   func refuse(_ error: ModelError) { refusal.withLock { $0 = error } }
 

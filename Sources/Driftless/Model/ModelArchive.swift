@@ -84,6 +84,7 @@ package enum ModelArchive {
     model.recordedHashes = (archive.hashes ?? [:]).compactMapValues { pair in
       pair.count == 2 ? RecordedHash(own: pair[0], recorded: pair[1]) : nil
     }
+    model.linkNames()
     return model
   }
 

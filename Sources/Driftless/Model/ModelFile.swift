@@ -39,6 +39,7 @@ extension ManagedObjectModel {
     file = path
     do throws(ModelError) {
       try ModelReader(path: path).read(ModelElement.parse(data, from: path), into: self)
+      linkNames()
     } catch {
       throw error.inFile(path)
     }
@@ -52,6 +53,7 @@ extension ManagedObjectModel {
     file = path
     do throws(ModelError) {
       try CompiledModelReader(data, path: path).read(into: self)
+      linkNames()
     } catch {
       throw error.inFile(path)
     }

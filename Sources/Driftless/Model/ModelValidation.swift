@@ -32,6 +32,33 @@ struct ModelValidation {
     return byName
   }
 
+  /// Links what is named and there: superentities, destinations, inverses. A model that was read is whole before it is used. What
+  /// cannot be linked stays a name, and ``run()`` says what is wrong with it.
+  func linkNames() {
+    let byName = model.entitiesByName
+    var parents: [String: EntityDescription] = [:]
+    for entity in entities {
+      if let name = entity.superentityName { parents[entity.name] = byName[name] }
+    }
+    for entity in entities {
+      guard let parent = entity.superentityName.flatMap({ byName[$0] }),
+        (try? checkParents(of: entity, parents)) != nil, !parent.isKindOf(entity: entity)
+      else { continue }
+      entity.inherit(from: parent)
+    }
+    for entity in entities {
+      for case let relationship as RelationshipDescription in entity.ownProperties {
+        guard let destination = relationship.destinationEntityName.flatMap({ byName[$0] }) else {
+          continue
+        }
+        let inverse = relationship.inverseRelationshipName.flatMap {
+          destination.relationshipsByName[$0]
+        }
+        relationship.resolve(destination: destination, inverse: inverse)
+      }
+    }
+  }
+
   private func uniqueEntities() throws(ModelError) -> [String: EntityDescription] {
     var byName: [String: EntityDescription] = [:]
     var tables: [String: String] = [:]

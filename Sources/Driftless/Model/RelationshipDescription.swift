@@ -7,6 +7,8 @@ public final class RelationshipDescription: PropertyDescription,
   @unchecked Sendable  // as its superclass
 {
   private var values = Values()
+  /// Whether its ends were found by their names.
+  private var isLinkedByName = false
 
   private struct Values {
     weak var destination: EntityDescription?
@@ -44,6 +46,7 @@ public final class RelationshipDescription: PropertyDescription,
       edit {
         $0.destination = newValue
         $0.destinationName = newValue?.name
+        isLinkedByName = false
       }
     }
   }
@@ -57,7 +60,7 @@ public final class RelationshipDescription: PropertyDescription,
       }
     }
   }
-  /// The destination by name: resolved when the model is frozen.
+  /// The destination by name: resolved when a model was read, and when it is frozen.
   public var destinationEntityName: String? {
     get { values.destination?.name ?? values.destinationName }
     set {
@@ -67,7 +70,7 @@ public final class RelationshipDescription: PropertyDescription,
       }
     }
   }
-  /// The inverse by name: resolved when the model is frozen.
+  /// The inverse by name: resolved when a model was read, and when it is frozen.
   public var inverseRelationshipName: String? {
     get { values.inverse?.name ?? values.inverseName }
     set {
@@ -105,8 +108,18 @@ public final class RelationshipDescription: PropertyDescription,
   package var usesJoinTable: Bool { isToMany && (inverseRelationship?.isToMany ?? true) }
 
   func resolve(destination: EntityDescription, inverse: RelationshipDescription?) {
+    if values.destination !== destination { isLinkedByName = true }
     values.destination = destination
-    values.inverse = inverse
+    if let inverse { values.inverse = inverse }
+  }
+
+  /// What was found by name is named alone again, where its destination leaves a model.
+  func unlinkNames(where leaves: (EntityDescription) -> Bool) {
+    guard isLinkedByName, !isFrozen, let destination = values.destination, leaves(destination)
+    else { return }
+    (values.destinationName, values.inverseName) = (destination.name, inverseRelationshipName)
+    (values.destination, values.inverse) = (nil, nil)
+    isLinkedByName = false
   }
 
   private func edit(_ change: (inout Values) -> Void) {

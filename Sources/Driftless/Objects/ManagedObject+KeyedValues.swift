@@ -26,8 +26,8 @@ extension ManagedObject {
   }
 
   /// The value of a property: of an attribute as its Swift type, of a to-one relationship the
-  /// object, of a to-many relationship an array, of a composite attribute a dictionary, of a fetched property an array of
-  /// what it finds now.
+  /// object, of a to-many relationship an array, of a composite attribute a dictionary of its elements, with dictionaries
+  /// of those that are composite too, of a fetched property an array of what it finds now.
   /// - Throws: ``ObjectError`` when the entity has no such property, or a fetched property cannot be fetched, and with the code
   ///   `valueNotHere` for a large value that the zone has and this store has not fetched yet.
   @_disfavoredOverload
@@ -38,7 +38,7 @@ extension ManagedObject {
       }
       let leaves = leaves(of: name)
       guard !leaves.isEmpty else { throw unknownProperty(name) }
-      return leaves.compactMapValues { read($0).plain }
+      return compositeValue(leaves.compactMapValues { read($0).plain })
     }
     guard let relation = shape.relations[slot] else {
       let value = read(slot)
@@ -54,7 +54,7 @@ extension ManagedObject {
   /// A transformable attribute with a registered ``ValueTransformer`` takes what that transforms.
   /// Attributes take values of their Swift type, numbers of another type that fit exactly,
   /// Foundation's classes for them (`NSNumber`, `NSString`, …) and ``PropertyValue``; to-one relationships an object; to-many ones an array, a set or a view;
-  /// composite attributes a dictionary.
+  /// composite attributes a dictionary, in which an element that is composite has a dictionary of its own.
   /// - Throws: ``ObjectError`` when there is no such property or the value does not fit.
   @_disfavoredOverload
   public final func setValue(_ value: Any?, forKey name: String) throws(ObjectError) {
@@ -130,20 +130,58 @@ extension ManagedObject {
     return leaves
   }
 
+  /// The values of leaves by their names, as dictionaries within dictionaries.
+  private final func compositeValue(
+    _ values: [String: any Sendable]
+  ) -> [String: any Sendable] {
+    var elements: [String: any Sendable] = [:]
+    var inner: [String: [String: any Sendable]] = [:]
+    for (leaf, value) in values {
+      guard let dot = leaf.firstIndex(of: ".") else {
+        elements[leaf] = value
+        continue
+      }
+      inner[String(leaf[..<dot]), default: [:]][String(leaf[leaf.index(after: dot)...])] = value
+    }
+    for (element, values) in inner { elements[element] = compositeValue(values) }
+    return elements
+  }
+
   private final func setComposite(_ value: Any?, _ name: String) throws(ObjectError) {
     let leaves = leaves(of: name)
     guard !leaves.isEmpty else { throw unknownProperty(name) }
-    let plain = Self.unwrapped(value)
-    guard plain == nil || plain is [String: Any] else {
+    var given: [Int: Any] = [:]
+    try collect(value, at: "", of: name, leaves, &given)
+    var values: [(slot: Int, value: PropertyValue)] = []
+    for slot in leaves.values {
+      values.append((slot, try propertyValue(given[slot], for: slot)))
+    }
+    for (slot, value) in values { set(value, at: slot) }
+  }
+
+  /// What a dictionary of elements has for each leaf: also for one of an element that is composite, which has a dictionary of its
+  /// own, or is named with the leaf.
+  private final func collect(
+    _ value: Any?, at path: String, of name: String, _ leaves: [String: Int],
+    _ given: inout [Int: Any]
+  ) throws(ObjectError) {
+    guard let plain = Self.unwrapped(value) else { return }
+    let place = path.isEmpty ? name : "\(name).\(path)"
+    guard let elements = plain as? [String: Any] else {
       throw ObjectError(
-        .typeMismatch, "\(entity.name).\(name) is composite and takes a dictionary",
-        suggestion: "Pass a dictionary of its elements, or set \(name).element.")
+        .typeMismatch, "\(entity.name).\(place) is composite and takes a dictionary",
+        suggestion: "Pass a dictionary of its elements, or set \(place).element.")
     }
-    let elements = plain as? [String: Any] ?? [:]
-    if let unknown = elements.keys.first(where: { leaves[$0] == nil }) {
-      throw unknownProperty("\(name).\(unknown)")
+    for (element, value) in elements {
+      let leaf = path.isEmpty ? element : "\(path).\(element)"
+      if let slot = leaves[leaf] {
+        given[slot] = value
+      } else if leaves.keys.contains(where: { $0.hasPrefix(leaf + ".") }) {
+        try collect(value, at: leaf, of: name, leaves, &given)
+      } else {
+        throw unknownProperty("\(name).\(leaf)")
+      }
     }
-    for (leaf, slot) in leaves { set(try propertyValue(elements[leaf], for: slot), at: slot) }
   }
 
   static func unwrapped(_ value: Any?) -> Any? {

@@ -82,6 +82,9 @@ struct ObjectState {
     flags.insert(.missing)
   }
 
+  /// A row that it lacked is there again.
+  mutating func findRow() { flags.remove(.missing) }
+
   /// Its values are gone, and are read at the next access.
   mutating func dropValues() {
     assert(!contains(.inserted), "the values of a new object are nowhere else")

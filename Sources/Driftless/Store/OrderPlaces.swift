@@ -104,6 +104,27 @@ package enum OrderPlaces {
     return changes
   }
 
+  /// The indexes of objects that need not move: of the unchanged ones the longest run that is in order already, and between these
+  /// as many of the changed ones as fit. An unchanged one moves only where the order turned about without any of them.
+  ///
+  /// - Parameter places: Where each was before.
+  package static func kept(_ places: [Int64], isChanged: (Int) -> Bool) -> [Int] {
+    let unchanged = longestAscent(places.indices.map { isChanged($0) ? nil : places[$0] })
+    var kept: [Int] = []
+    var (start, before) = (0, Int64.min)
+    for end in unchanged + [places.count] {
+      let after = end < places.count ? places[end] : .max
+      let between = (start..<end).map { index in
+        isChanged(index) && before < places[index] && places[index] < after ? places[index] : nil
+      }
+      kept += longestAscent(between).map { start + $0 }
+      if end < places.count { kept.append(end) }
+      (start, before) = (end + 1, after)
+    }
+    assert(ascend(kept.map { places[$0] }), "what stays is in order already")
+    return kept
+  }
+
   /// The indexes of the longest run of objects that are in order already, in a time that grows as n log n does.
   package static func longestAscent(_ places: [Int64?]) -> [Int] {
     // Patience sorting: `tails[n]` ends the ascent of length n + 1 whose last place is least.

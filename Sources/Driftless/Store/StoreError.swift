@@ -95,6 +95,9 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
   /// The entity and the property that objects would lack a value of after a migration (Core Data's 134110).
   package var lacking: (entity: String, property: String)?
 
+  /// Whether a migration found values that the other model has unique, more than once (Core Data's 134111 beneath 134110).
+  var isOfMigration = false
+
   /// Whether this process lacks a right, whatever the code.
   package var isOfRights = false
 

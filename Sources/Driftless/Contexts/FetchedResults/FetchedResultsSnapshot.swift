@@ -60,7 +60,10 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
     for id in old.objectIDs {
       if let place = before[id], after[id] == nil { rows.append(.delete(id, from: place)) }
     }
-    let moved = movedObjects(from: old, before, after)
+    func isChanged(_ id: ManagedObjectID) -> Bool {
+      changed.contains(id) || versions[id] != old.versions[id]
+    }
+    let moved = movedObjects(from: old, before, after, isChanged)
     for id in objectIDs {
       guard let place = after[id] else { continue }
       guard let origin = before[id] else {
@@ -69,7 +72,7 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
       }
       if moved.contains(id) {
         rows.append(.move(id, from: origin, to: place))
-      } else if changed.contains(id) || versions[id] != old.versions[id] {
+      } else if isChanged(id) {
         rows.append(.update(id, at: place))
       }
     }
@@ -87,10 +90,11 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
     return places
   }
 
-  /// Objects in another section than before, or at another place among those that stayed in theirs.
+  /// Objects in another section than before, or at another place among those that stayed in theirs: changed ones, as long as the
+  /// unchanged ones are in the order that they had.
   private func movedObjects(
     from old: FetchedResultsSnapshot, _ before: [ManagedObjectID: FetchedResultsPlace],
-    _ after: [ManagedObjectID: FetchedResultsPlace]
+    _ after: [ManagedObjectID: FetchedResultsPlace], _ isChanged: (ManagedObjectID) -> Bool
   ) -> Set<ManagedObjectID> {
     func name(_ id: ManagedObjectID, _ all: [ManagedObjectID: FetchedResultsPlace], _ of: Self)
       -> String?
@@ -104,8 +108,10 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
         guard let origin = name(id, before, old) else { continue }
         if origin == section.name { stayed.append(id) } else { moved.insert(id) }
       }
-      let origins = stayed.map { id in before[id].map { Int64($0.section) << 32 | Int64($0.row) } }
-      let kept = Set(OrderPlaces.longestAscent(origins))
+      let origins = stayed.map { id in
+        before[id].map { Int64($0.section) << 32 | Int64($0.row) } ?? 0
+      }
+      let kept = Set(OrderPlaces.kept(origins) { isChanged(stayed[$0]) })
       moved.formUnion(stayed.indices.lazy.filter { !kept.contains($0) }.map { stayed[$0] })
     }
     return moved

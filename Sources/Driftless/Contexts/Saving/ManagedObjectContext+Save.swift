@@ -10,8 +10,7 @@ extension ManagedObjectContext {
   /// Changes of several stores are written in a transaction each, and none is committed before all are written: only a
   /// store that cannot commit then, for want of space say, stays behind the others.
   ///
-  /// When it throws, nothing is saved and the context keeps its changes. An error that an accessor met keeps being thrown
-  /// until ``rollback()`` or ``clearAccessorErrors()``.
+  /// When it throws, nothing is saved and the context keeps its changes. An error that an accessor met keeps being thrown until ``rollback()`` or ``clearAccessorErrors()``.
   /// - Throws: ``ValidationFailure`` with all that is wrong, or an error of an override as it is when it is the only one,
   ///   ``SaveConflictError`` when another save changed the same objects and ``ConstraintConflictError`` when a uniqueness
   ///   constraint would be broken, unless ``mergePolicy`` resolves it, ``ObjectError`` for what an accessor could
@@ -361,6 +360,7 @@ extension ManagedObjectContext {
     object.forgetStoredCollections()
     object.markUnchanged()
     guard let values = resolution.values else { return vanish(object) }
+    object.state.findRow()
     object.take(values, version: resolution.version)
   }
 }

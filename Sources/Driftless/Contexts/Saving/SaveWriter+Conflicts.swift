@@ -13,7 +13,7 @@ extension SaveWriter {
     conflicts += watched.map(\.conflict)
     guard !conflicts.isEmpty else { return }
     // The policy is to see all at once, so deletes are looked at before their time.
-    for object in doomed where object.version > 0 {
+    for object in doomed where object.version > 0 && !object.state.contains(.missing) {
       guard let row = try transaction.ownRow(object.objectKey), row.version != object.version else {
         continue
       }
@@ -214,6 +214,19 @@ extension SaveWriter {
       if lateOwners.contains(object) { return }
       try remove(object, expectedVersion: nil, transaction)
     }
+  }
+
+  /// Settles an object that counts as deleted because its row was gone when it was read. One that came back since, which nobody
+  /// here asked to delete, stays.
+  mutating func isGone(_ object: ManagedObject, _ transaction: WriteTransaction) throws -> Bool {
+    guard object.state.contains(.missing) else { return false }
+    if let row = try transaction.ownRow(object.objectKey) {
+      resolutions.append(
+        .init(object: object, values: row.values, version: row.version, isTheirs: true))
+    } else {
+      deleted.append(object)
+    }
+    return true
   }
 
   func conflict(

@@ -214,8 +214,9 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Whether an object's row is gone, and it only lost members that go as well: there is nothing of it to check.
+  /// Whether an object's row is gone, and it counts as deleted or only lost members that go as well: there is nothing of it
+  /// to check.
   func isGoneAndUnchanged(_ object: ManagedObject) -> Bool {
-    object.state.contains(.missing) && losesOnlyDeleted(object)
+    object.state.contains(.missing) && (object.isDeleted || losesOnlyDeleted(object))
   }
 }

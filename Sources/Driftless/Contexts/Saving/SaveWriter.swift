@@ -93,7 +93,8 @@ struct SaveWriter {
     if !revived.isEmpty { try relateAnew(revived, transaction) }
     let gone = Set(deleted.lazy.map { ObjectIdentifier($0) })
     // The policy may have refreshed one, and given the delete up.
-    let leaving = doomed.selected { $0.isDeleted && !gone.contains(ObjectIdentifier($0)) }
+    let leaving = try doomed.selected { $0.isDeleted && !gone.contains(ObjectIdentifier($0)) }
+      .filter { try !isGone($0, transaction) }
     lateOwners = try owners(ofMembersUnknownAmong: leaving, transaction)
     for object in leaving {
       if lateOwners.contains(object) {
