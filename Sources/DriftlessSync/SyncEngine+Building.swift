@@ -78,7 +78,7 @@ extension SyncEngine {
       // Who has nothing in the log says so: what is there under its ID, another copy of the store has sent.
       mark: state.mark ?? Cursor.start(generation: state.generation).mark,
       massDeleteIsMeant: try allowsMassDelete
-        || MassDeleteBrake.isMeant(selection.window, transaction))
+        || MeantDeletes(transaction).areIn(selection.window))
     do {
       let building = PushBuilding(
         transaction, schema: schema, zone: state.zoneID, since: since, knownEdits: knownEdits,

@@ -93,10 +93,13 @@ extension SyncEngine {
   ) throws -> WaitingDeletes? {
     let limit = min(options.massDelete.floor, options.massDelete.count)
     guard pending.objects.containsState(where: { $0.whole == .delete }) else { return nil }
-    let deletes = pending.objects.filter { $0.value.whole == .delete }
+    // What a person had meant in a log that is gone goes with that word, also from those that took it there.
+    let meant = try MeantDeletes(transaction)
+    let deletes = pending.objects.filter { $0.value.whole == .delete && !meant.has($0.value) }
     guard deletes.count > limit else { return nil }
     var directory = ObjectDirectory(transaction.connection)
     var deleted: [String: Int] = [:]
+    var told = 0
     var saves: Set<Int64> = []
     let haveWaited = try WaitingDeletes.areNoted(transaction)
     for (key, object) in deletes {
@@ -109,6 +112,7 @@ extension SyncEngine {
         continue
       }
       deleted[schema.entity(numbered: key.entity)?.name ?? "unknown", default: 0] += 1
+      if object.isToldDelete { told += 1 }
     }
     let total = deleted.values.reduce(0, +)
     let objects = try schema.objectCount(transaction) + total
@@ -116,14 +120,22 @@ extension SyncEngine {
     var waiting = WaitingDeletes(
       error: SyncError(
         .massDelete,
-        "\(total) of \(objects) objects were deleted here (\(Self.text(deleted))), and the zone "
-          + "would lose them. They wait with what else their saves did, everything else is sent",
+        "\(total) of \(objects) objects were deleted \(Self.place(told: told, of: total)) "
+          + "(\(Self.text(deleted))), and the zone would lose them. They wait with what else their saves did, everything else is sent",
         suggestion:
           "When that is meant: syncctl sync --allow-mass-delete. When not, have this store take back "
           + "what the zone has, with what it did not send kept in a file: syncctl sync --give-up-unsent. Or open a "
           + "copy of the zone in a new store: init and enroll."))
-    for (key, object) in pending.objects { waiting.add(key, object, of: saves) }
+    for (key, object) in pending.objects where !meant.has(object) {
+      waiting.add(key, object, of: saves)
+    }
     return waiting
+  }
+
+  /// Where objects were deleted: what another replica had deleted, and this one took, comes from a log that is gone.
+  private static func place(told: Int, of total: Int) -> String {
+    let former = "in the log that the zone had before"
+    return told == 0 ? "here" : told == total ? former : "here or \(former)"
   }
 
   /// The replica is current: what was deleted so far counts no more.

@@ -51,6 +51,8 @@ extension SyncEngine {
       var state = try ReplicaState.load(from: transaction.connection)
     else { return false }
     state.renewReplica()
+    // It never synced: its original did.
+    state.lastSync = nil
     try Outbox.clear(on: transaction.connection)
     try state.save(on: transaction.connection)
     return true
@@ -90,10 +92,12 @@ extension SyncEngine {
 
   private func recorded<Report>(_ operation: () async throws -> Report) async throws -> Report {
     let answers = transport.answers
+    // A record that cannot be read is the operation's to tell.
+    let known = try? replicaState()
     do {
       let report = try await operation()
       // Who asked the server nothing does not know that all is well.
-      if transport.answers != answers { try record(nil) }
+      if transport.answers != answers { try record(nil, since: known) }
       return report
     } catch let error as StoreError where error.code == .syncLocked {
       // Another engine keeps the store in step: that is no failure of this replica's sync.
@@ -109,7 +113,8 @@ extension SyncEngine {
     }
   }
 
-  private func record(_ error: (any Error)?) throws {
+  /// - Parameter known: where the replica stood when the operation began.
+  private func record(_ error: (any Error)?, since known: ReplicaState? = nil) throws {
     try bookkeep { transaction in
       var state = try Self.state(on: transaction.connection, of: store)
       let before = state
@@ -121,7 +126,8 @@ extension SyncEngine {
         try Self.note(SyncFailure(error), before, now: store.now, transaction)
       } else {
         let passed = state.lastSync.map { store.now.timeIntervalSince($0) } ?? -1
-        if state != before || passed < 0 || passed >= SyncTuning.contactNotedSeconds {
+        // Where the operation took something in, sent something or settled it, the store is as of now.
+        if state != known || passed < 0 || passed >= SyncTuning.contactNotedSeconds {
           state.lastSync = store.now
         }
         // The address by which the zone was reached: its server may have moved.

@@ -72,6 +72,21 @@ struct CopiedStoreTests {
     #expect(try third.export.split(separator: "\n").count == 12)
   }
 
+  @Test("A copy has not synced before it does so itself")
+  func lastSync() async throws {
+    try original.insert("Item", ["title": .string("shared")])
+    try await original.sync()
+    let copy = try await copy(through: network)
+    network.beforePull = { throw ProtocolError(.busy, "Nobody answers", suggestion: "") }
+    await #expect(throws: (any Error).self) { try await copy.sync() }
+    #expect(try copy.status.lastSync == nil)
+    network.beforePull = nil
+    clock.advance(milliseconds: 20_000)
+    try await copy.sync()
+    #expect(try copy.status.lastSync == copy.store.now)
+    #expect(try original.status.lastSync != copy.status.lastSync)
+  }
+
   @Test(
     "F62 Of two disks that were copied whole before anything was sent, neither overwrites what the other sent"
   )

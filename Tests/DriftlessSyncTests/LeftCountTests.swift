@@ -11,6 +11,17 @@ import Testing
 struct LeftCountTests: LeavingStores {
   typealias Way = LeavingWay
 
+  /// A copy of a store's file as a replica of its own.
+  private func copy(of replica: TestReplica, _ world: World) async throws -> TestReplica {
+    let file = replica.directory.file("copy.sqlite")
+    let source = try #require(replica.store.url).path
+    for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: source + suffix) {
+      try FileManager.default.copyItem(atPath: source + suffix, toPath: file.path + suffix)
+    }
+    return try await TestReplica(
+      "copy", zone: world.zone, clock: world.clock, enrolled: false, file: file)
+  }
+
   @Test(
     "What others counted since it left, and what it counted there, are added once",
     arguments: Way.allCases, [0, 1])
@@ -106,13 +117,7 @@ struct LeftCountTests: LeavingStores {
     try await world.settle()
     try await leave(world[0])
     try count(id, 3, on: world[0])
-    let file = world[0].directory.file("copy.sqlite")
-    let source = try #require(world[0].store.url).path
-    for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: source + suffix) {
-      try FileManager.default.copyItem(atPath: source + suffix, toPath: file.path + suffix)
-    }
-    let copy = try await TestReplica(
-      "copy", zone: world.zone, clock: world.clock, enrolled: false, file: file)
+    let copy = try await copy(of: world[0], world)
     try count(id, 1, on: world[0])
     try count(id, 2, on: copy)
     try count(id, 5, on: world[1])
@@ -120,6 +125,39 @@ struct LeftCountTests: LeavingStores {
     for replica in [world[0], copy] { try await comeBack(replica) }
     world.replicas.append(copy)
     try await expectStock(21, of: id, world)
+  }
+
+  @Test(
+    "A store that came back, counted, and was copied before it read the log again, counts once",
+    arguments: Way.allCases)
+  func copiedAfter(way: Way) async throws {
+    var world = try await World(2)
+    let id = try world[1].insert("Item", ["title": .string("a"), "stock": .integer(5)])
+    try await world.settle()
+    try await leave(world[0], way)
+    try await comeBack(world[0])
+    try count(id, 14, on: world[0])
+    let copy = try await copy(of: world[0], world)
+    try await world[0].sync()
+    let report = try await copy.sync()
+    #expect(report.push.objects == 0, "all that it has is in the zone")
+    world.replicas.append(copy)
+    try await expectStock(19, of: id, world)
+    let told = try world.replicas.flatMap { try $0.conflicts }
+    #expect(told == [])
+  }
+
+  @Test("A store that came back and counted on what the zone has sends the count alone")
+  func offersNoTotal() async throws {
+    let world = try await World(2)
+    let id = try world[1].insert("Item", ["title": .string("a"), "stock": .integer(5)])
+    try await world.settle()
+    try await leave(world[0])
+    try await comeBack(world[0])
+    try count(id, 14, on: world[0])
+    let report = try await world[0].sync()
+    #expect(report.push.changeSets == 1)
+    try await expectStock(19, of: id, world)
   }
 
   @Test("What was made since it left is told with its count")

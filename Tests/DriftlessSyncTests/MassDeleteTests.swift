@@ -217,6 +217,62 @@ struct MassDeleteTests {
   }
 
   @Test(
+    "The word goes with deletes that others took, where who was away brings the objects into the next log",
+    arguments: [false, true], [[0, 1], [1, 0]])
+  func wordOfOthers(isPutBack: Bool, order: [Int]) async throws {
+    var (world, items) = try await world()
+    var options = SyncOptions()
+    options.massDelete.floor = 8
+    let sleeper = try await TestReplica(
+      "sleeper", zone: world.zone, clock: world.clock, options: options)
+    try await sleeper.sync()
+    let backup = world.zone.log
+    try delete(items.prefix(30), on: world[0])
+    _ = try await world[0].engine.sync(allowingMassDelete: true)
+    try await world[1].sync()
+    if isPutBack { world.zone.putBack(backup) } else { world.zone.renew() }
+    try sleeper.set(items[39], ["title": .string("in its place")])
+    try await sleeper.sync()
+    // What is deleted besides, and no log was told, is not asked about either, and goes with nobody's word.
+    for number in order {
+      if number == 1 { try world[1].delete(items[38]) }
+      try await world[number].sync()
+    }
+    try await sleeper.sync()
+    world.replicas.append(sleeper)
+    try await world.settle()
+    #expect(try sleeper.identities(of: "Item").count == 9)
+    // Once more, with what a log had that was gone by then.
+    world.zone.renew()
+    try await world.settle()
+    #expect(try sleeper.identities(of: "Item").count == 9)
+  }
+
+  @Test("Deletes of others that nobody gave a word for are told to be of the log of before")
+  func wordless() async throws {
+    let (world, items) = try await world()
+    let backup = world.zone.log
+    for batch in 0..<5 {
+      try delete(items[(batch * 6)..<(batch * 6 + 6)], on: world[0])
+      try await world[0].sync()
+      try await world[1].sync()
+    }
+    world.zone.putBack(backup)
+    let newcomer = try await TestReplica("newcomer", zone: world.zone, clock: world.clock)
+    try newcomer.insert("Label", ["name": .string("in its place")])
+    try await newcomer.sync()
+    let error = await #expect(throws: SyncError.self) { try await world[1].sync() }
+    #expect(error?.code == .massDelete)
+    #expect(
+      error?.message.contains(
+        "30 of 51 objects were deleted in the log that the zone had before (30 Item)") == true,
+      "\(error?.message ?? "")")
+    _ = try await world[1].engine.sync(allowingMassDelete: true)
+    try await world.settle()
+    #expect(try world[0].identities(of: "Item").count == 10)
+  }
+
+  @Test(
     "Deletes that were not meant are taken back on a replica that still has the objects",
     arguments: [false, true])
   func kept(isAnew: Bool) async throws {

@@ -123,6 +123,27 @@ struct SeenTimeTests {
     #expect(try world[1].status.lastSync == world[1].store.now)
   }
 
+  @Test("A sync that sent or received something is the last one, however short after another")
+  func lastSync() async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["title": .string("one")])
+    try await world.settle()
+    for number in 0..<3 {
+      world.clock.advance(milliseconds: 20_000)
+      try world[0].set(id, ["title": .string("\(number)")])
+      for replica in world.replicas {
+        try await replica.sync()
+        #expect(try replica.status.lastSync == replica.store.now, "\(replica.name)")
+      }
+    }
+    world.clock.advance(milliseconds: 20_000)
+    try world[1].set(id, ["title": .string("pushed")])
+    _ = try await world[1].engine.push()
+    #expect(try world[1].status.lastSync == world[1].store.now)
+    try await world[0].pull()
+    #expect(try world[0].status.lastSync == world[0].store.now)
+  }
+
   private func sql(_ replica: TestReplica, _ text: String) throws {
     _ = try replica.store.write(TransactionInfo(author: "sync", kind: .imported)) {
       try $0.connection.execute(text)

@@ -173,6 +173,12 @@ extension Scenario {
       $0.keepsFewEntries = true
       $0.interludes = 25
     },
+    make("twins in renewed zones") {
+      $0.hasTwins = true
+      $0.hasZoneRenewals = true
+      $0.hasClones = true
+      $0.objectsMax = 10
+    },
     make("left zone with keys and rules") {
       $0.hasLeaves = true
       $0.hasUniqueKeys = true

@@ -110,6 +110,8 @@ struct Scenario: Hashable, Sendable {
   var hasVisits = false
   /// Stores leave their zone and come back to it, or forget what they knew of it.
   var hasLeaves = false
+  /// Stores come back to their zone, and are copied or put back before they have read its log again.
+  var hasTwins = false
   /// Steps of the server's clock up to so many milliseconds.
   var serverClockSteps: Int64 = 0
   var hasRogue = false
@@ -208,6 +210,7 @@ struct Scenario: Hashable, Sendable {
     add(.visit, 3, when: hasVisits)
     add(.unenroll, 3, when: hasLeaves)
     add(.anew, 2, when: hasLeaves)
+    add(.twin, 8, when: hasTwins)
     add(.rogue, 4, when: hasRogue || hasNewerPrograms)
     add(.upgrade, 2, when: hasModelVersions)
     add(.upgrade, 1, when: hasNarrowModels)

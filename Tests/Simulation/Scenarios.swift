@@ -222,6 +222,11 @@ extension Scenario: CustomTestStringConvertible {
     },
     make("visited zone") { $0.hasVisits = true },
     make("left zone") { $0.hasLeaves = true },
+    make("twins of stores that came back") {
+      $0.hasLeaves = true
+      $0.hasTwins = true
+      $0.objectsMax = 10
+    },
     make("left for another zone") {
       $0.hasLeaves = true
       $0.hasVisits = true

@@ -235,6 +235,7 @@ final class Simulation: @unchecked Sendable {
     case .visit: try await visit(host)
     case .unenroll: try await unenroll(host)
     case .anew: try await beginAnew(host)
+    case .twin: try await twin(host, step.dice)
     case .serverClock: try setServerClock(step)
     case .rogue: try await rogue(step)
     case .take: try take(host, step.dice)

@@ -76,6 +76,8 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case unenroll
     /// A person has the store forget what it knows of its zone.
     case anew
+    /// A person takes the store out of its zone and back, or has it begin anew, and it is there twice before it syncs.
+    case twin
     /// A person enrolls the store with another zone of the same name, on another server.
     case visit
     /// An operator replaces the zone on purpose: what replicas hold is not wanted any more.

@@ -14,7 +14,7 @@ extension Simulation {
     }
   }
 
-  private func other(than host: Host, _ dice: UInt64) -> Host? {
+  func other(than host: Host, _ dice: UInt64) -> Host? {
     let others = hosts.filter { $0 !== host }
     return others.isEmpty ? nil : others[Int(dice % UInt64(others.count))]
   }

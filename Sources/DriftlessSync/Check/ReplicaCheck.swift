@@ -125,7 +125,8 @@ extension EngineTables {
       number == 1
     case (ValueTiming.setting, .text(let text)): ValueFetching(rawValue: text) != nil
     case (SyncEngine.nameSetting, .text(let text)): ReplicaName(text) != nil
-    case (MassDeleteBrake.meantSetting, .integer(let number)),
+    case (MeantDeletes.setting, .blob(let times)): !times.isEmpty && times.count % 8 == 0
+    case (MeantDeletes.setting, .integer(let number)),
       (WaitingDeletes.setting, .integer(let number)):
       number == 1
     case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0

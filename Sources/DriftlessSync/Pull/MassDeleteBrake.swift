@@ -134,22 +134,6 @@ struct MassDeleteBrake {
     return held
   }
 
-  /// There while deletes of a log that is gone are told to another one, which a person had meant.
-  static let meantSetting = "sync.meantDeletes"
-
-  /// The log is another one: what was meant in the former one is told to it with that word.
-  static func keepWord(of log: LostEdits, _ transaction: WriteTransaction) throws {
-    try transaction.setSetting(meantSetting, log.hasMeantDeletes ? .integer(1) : nil)
-  }
-
-  /// Whether a person's word goes with the deletes of a window: all of them were told to a log that is gone.
-  static func isMeant(_ window: PendingObjects, _ transaction: ReadTransaction) throws -> Bool {
-    guard try transaction.setting(meantSetting) != nil else { return false }
-    return !window.containsState {
-      $0.whole == .delete && EditStamp.time($0.wholeTransaction) == nil
-    }
-  }
-
   /// There when a person keeps what the brake set aside, until the next pull has settled it.
   static let keptSetting = "sync.keepsDeleted"
 

@@ -18,13 +18,16 @@ extension PageApplier {
   /// What is offered has the time of an edit and no name of the save that made that: where its change set covers a save, the
   /// offer may be of before it. Then that edit was never sent, and stays pending.
   ///
+  /// What is offered whole is the zone's own object, also where the zone says its making first: what was edited on it here may
+  /// be told further on in the same log. Of another object of its identity nothing is told by these names.
+  ///
   /// - Parameter offer: the time of the edit that the row offers; nil for one that is no offer.
   func acknowledge(
     _ property: SyncSchema.Property, of key: ObjectKey, offer: HybridTime? = nil,
     _ frame: FrameContext
   ) throws {
     guard let object = pending[key], let last = object.transaction(of: property.slot),
-      try object.whole == .none
+      try object.whole == .none || object.isOffered
         || property.policy == .counter && zone.object(key).mark?.isOneAgain == true
     else { return }
     let deltas = property.keepsDeltas ? try transaction.deltas(of: key, property.name) : []
@@ -43,6 +46,7 @@ extension PageApplier {
     // What the zone lost of others' counts may not be in what tells this replica's own.
     let isAll = try deltas.allSatisfy { try $0.transaction > 0 || tells($0) }
     if last > 0, isAll, try isTold(last, of: property, offer, frame) {
+      if try leaveOffer(of: property, of: key, object, beside: deltas, told: offer) { return }
       try journalUnderLater(property, of: key, last, offer)
       setPending(key) { $0.clear(PropertyMask([property.slot])) }
       try BaseValues.drop(key, property.name, on: transaction.connection)
@@ -72,6 +76,31 @@ extension PageApplier {
     if offer == nil, property.policy == .counter, object.offer(of: property.slot) != nil {
       try countWithOffer(told, property, of: key)
     }
+  }
+
+  /// What was pending on an offer is told, and the offer is not: who told it may have known less of what was there before. A
+  /// total or a set is offered with what was added to it then, and so is another value that is later than what the zone is
+  /// offered.
+  ///
+  /// - Parameters:
+  ///   - deltas: what was added to it here, all of which is told.
+  ///   - told: the time of the edit that the row offers; nil for one that is no offer.
+  /// - Returns: false where nothing is to be offered.
+  private func leaveOffer(
+    of property: SyncSchema.Property, of key: ObjectKey, _ object: PendingObject,
+    beside deltas: [TransactionDelta], told: HybridTime?
+  ) throws -> Bool {
+    let slot = property.slot
+    guard let offer = object.offer(of: slot), offer != object.transaction(of: slot) else {
+      return false
+    }
+    var isLater = false
+    if let told, let time = EditStamp.time(offer) { isLater = told < time }
+    guard property.isOfferedBelowEdits || isLater else { return false }
+    setPending(key) { $0.set(PropertyMask([slot]), by: offer) }
+    try transaction.dropDeltas(of: key, property.name)
+    if told == nil, property.policy == .counter { try countWithOffer(deltas, property, of: key) }
+    return true
   }
 
   /// What was pending here beside an offered total is in that total once the zone tells it, and no count beside it any more.

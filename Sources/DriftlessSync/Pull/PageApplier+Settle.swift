@@ -224,7 +224,10 @@ extension PageApplier {
     if !isInsert, try isCountedSinceLeft(property, of: key),
       try baseValue(of: key, property) == remote.value
     {
-      // What the zone had when the store left it.
+      // What the zone had when the store left it: it needs no offer of that.
+      setPending(key) { object in
+        if object.offer(of: slot) != localTransaction { object.withdrawOffer(of: slot) }
+      }
       return .local
     }
     var local = try known(property, of: key, values[slot])

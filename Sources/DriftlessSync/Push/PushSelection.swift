@@ -67,7 +67,9 @@ struct PushSelection {
     let inTheWay = try Self.keys(of: portion.inTheWay, transaction)
     through = Self.reaching(
       inTheWay, from: sendable.cut(objectsMax: portion.objectsMax), sendable, schema)
-    let goesApart = try sendable.hasOffers && !UnansweredSaves.names(transaction).isEmpty
+    let goesApart =
+      try sendable.hasOffers && !UnansweredSaves.names(transaction).isEmpty
+      || MeantDeletes(transaction).goApart(sendable)
     if goesApart || sendable.hasEditedOffers { through = min(through, PendingSet.lastOffer) }
     if EditStamp.time(through) != nil {
       through = try Self.reaching(through, sendable, transaction, schema)

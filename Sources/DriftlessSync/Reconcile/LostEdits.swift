@@ -25,8 +25,8 @@ struct LostEdits {
   /// What was counted.
   private var counts: LostCounts
   private(set) var saves = UnansweredSaves()
-  /// Whether deletes of a large part were meant: the word goes with them, also as tombstones.
-  private(set) var hasMeantDeletes = false
+  /// When what a person's word went with was deleted: it goes with that still, also as tombstones.
+  private(set) var meantDeletes: Set<HybridTime> = []
   private let place: UInt64
   private let transaction: WriteTransaction
   private let schema: SyncSchema
@@ -73,11 +73,7 @@ struct LostEdits {
   private mutating func read(_ changeSet: ChangeSet, firstNumber: UInt64) throws {
     let index = changeSet.index
     saves.note(changeSet, schema)
-    if changeSet.header.massDeleteIsMeant,
-      !index.tombstones.isEmpty || index.groups.contains(where: { $0.kind == .delete })
-    {
-      hasMeantDeletes = true
-    }
+    if changeSet.header.massDeleteIsMeant { noteMeant(index) }
     try noteTombstones(index)
     var keys: [ObjectKey?] = []
     var makers: [UInt64] = []
@@ -134,6 +130,18 @@ struct LostEdits {
             try noteElements(reader.elements(row), keys, of: key, property.name)
           }
         }
+      }
+    }
+  }
+
+  private mutating func noteMeant(_ index: ChangeSetIndex) {
+    for tombstone in index.tombstones {
+      meantDeletes.insert(HybridTime(rawValue: tombstone.hybridTime))
+    }
+    for group in index.groups where group.kind == .delete {
+      for run in group.transactionRuns {
+        meantDeletes.insert(
+          HybridTime(rawValue: index.transactions[run.transaction].hybridTime))
       }
     }
   }

@@ -303,7 +303,7 @@ extension SyncEngine {
       transaction, schema: schema, acknowledged: state.acknowledged)
     try Self.rebaseUnanswered(pending, transaction, schema: schema)
     let lost = try LostEdits(after: place.sequence, transaction, schema: schema)
-    try MassDeleteBrake.keepWord(of: lost, transaction)
+    try MeantDeletes.keep(of: lost, beside: pending, transaction)
     let states = OfferedStates(lost.origins, through: pending.through, on: connection)
     let count = try lost.offer(beside: pending, states)
     try OfferedDeletes.keep(of: pending, from: next, transaction, schema: schema, states) {

@@ -39,7 +39,7 @@ extension SyncEngine {
     let log = try LostEdits(after: 0, transaction, schema: schema)
     history.follow(log)
     try log.saves.keep(transaction)
-    try MassDeleteBrake.keepWord(of: log, transaction)
+    try MeantDeletes.keep(of: log, beside: pending, transaction)
     let states = OfferedStates(
       history.origins, through: pending.through, on: transaction.connection)
     if offersDeletes {
