@@ -2,6 +2,7 @@ import ArgumentParser
 import Driftless
 import Foundation
 import SyncControl
+import SyncDaemon
 import TestSupport
 import Testing
 
@@ -11,14 +12,18 @@ import Testing
 struct LostFileCommandTests {
   private static let large = Data(repeating: 7, count: 300_000)
 
-  @MainActor
-  private func store(_ directory: TemporaryDirectory) throws -> URL {
-    let url = directory.file("album.sqlite")
+  private func model() -> ManagedObjectModel {
     let photo = EntityDescription("Photo")
     let image = AttributeDescription("image", .binaryData)
     image.allowsExternalBinaryDataStorage = true
     photo.properties = [image]
-    let store = try PersistentStore.open(url: url, model: ManagedObjectModel(entities: [photo]))
+    return ManagedObjectModel(entities: [photo])
+  }
+
+  @MainActor
+  private func store(_ directory: TemporaryDirectory) throws -> URL {
+    let url = directory.file("album.sqlite")
+    let store = try PersistentStore.open(url: url, model: model())
     defer { store.close() }
     let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
     try context.insert(entityNamed: "Photo")["image"] = Self.large
@@ -55,15 +60,14 @@ struct LostFileCommandTests {
   @MainActor func importing(count: Int) throws {
     let directory = try TemporaryDirectory()
     let url = try store(directory)
-    let store = try PersistentStore.open(url: url)
+    let store = try PersistentStore.open(url: url, model: model())
     defer { store.close() }
     let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
     for _ in 1..<count { try context.insert(entityNamed: "Photo")["image"] = Self.large }
     try context.save()
+    let photos = try context.fetch(FetchRequest<ManagedObject>(entityName: "Photo"))
     let ids = try store.read { transaction in
-      try context.fetch(FetchRequest(entityName: "Photo")).map {
-        try transaction.identity(of: $0.objectID.key)
-      }
+      try photos.map { try transaction.identity(of: $0.objectID.key) }
     }
     try FileManager.default.removeItem(at: directory.file(".album_SUPPORT"))
     let lines = ids.map { #"{"op":"update","entity":"Photo","id":"\#($0)","set":{"image":null}}"# }
