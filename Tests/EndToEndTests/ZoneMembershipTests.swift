@@ -162,7 +162,7 @@ import Testing
   }
 
   @Test("doctor finds a zone that was renamed, as a sync does, also where another one has its name")
-  func renamedZone() throws {
+  func renamedZoneForDoctor() throws {
     try first.sync()
     for arguments in [["rename", world.zone, "other"], ["create", world.zone]] {
       let outcome = try Programs.run(
