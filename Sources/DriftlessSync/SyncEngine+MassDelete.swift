@@ -102,6 +102,8 @@ extension SyncEngine {
     var told = 0
     var saves: Set<Int64> = []
     let haveWaited = try WaitingDeletes.areNoted(transaction)
+    // What was deleted since is none of the log before; a pull gives it a time in place of its number as well.
+    let cameBack = try Self.lastReconciliation(transaction).map { HybridTime($0.time) }
     for (key, object) in deletes {
       saves.insert(object.wholeTransaction)
       // In a log that began anew the object has no number any more, and the delete was not told in the former one either:
@@ -112,7 +114,11 @@ extension SyncEngine {
         continue
       }
       deleted[schema.entity(numbered: key.entity)?.name ?? "unknown", default: 0] += 1
-      if object.isToldDelete { told += 1 }
+      if object.isToldDelete, let time = EditStamp.time(object.wholeTransaction),
+        let cameBack, time <= cameBack
+      {
+        told += 1
+      }
     }
     let total = deleted.values.reduce(0, +)
     let objects = try schema.objectCount(transaction) + total

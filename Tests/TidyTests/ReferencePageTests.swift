@@ -259,7 +259,7 @@ struct ReferencePageTests {
         #"SettingDeclaration\(\s*"(\w+)""#,
         in: try Self.text("Client/SyncDaemon/DaemonSettings.swift")
       ).map { $0[0] } + ["logLevel"]
-    #expect(names.count == 10, "\(names)")
+    #expect(names.count == 11, "\(names)")
     for name in names { #expect(page.contains("| `\(name)` |"), "DaemonManual.md lacks \(name)") }
   }
 }

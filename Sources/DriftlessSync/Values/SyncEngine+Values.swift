@@ -23,6 +23,11 @@ struct ValueIsNowhere: Error {
 
 /// Large values: they go to the zone before the change set that names them is taken, and come before it is applied.
 extension SyncEngine {
+  /// There when a person asked for the values that are missing again.
+  static let retrySetting = "sync.values.retry"
+  /// There when values are set aside whose bytes were not to be had.
+  static let missingSetting = "sync.values.missing"
+
   // MARK: - To the zone
 
   /// What the server takes of large values; asks it.
@@ -295,11 +300,6 @@ extension SyncEngine {
   }
 
   // MARK: - What was missing
-
-  /// There when a person asked for the values that are missing again.
-  static let retrySetting = "sync.values.retry"
-  /// There when values are set aside whose bytes were not to be had.
-  static let missingSetting = "sync.values.missing"
 
   /// What is set aside for want of its bytes, without what waits in the zone until somebody asks for it.
   func missing(_ transaction: ReadTransaction) throws -> [ParkedValues.Row] {

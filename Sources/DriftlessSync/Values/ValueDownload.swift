@@ -74,6 +74,8 @@ extension SyncEngine {
   }
 
   /// The same for one typed property.
+  ///
+  /// - Throws: `SyncError` (`valueMissing`, `valueUnreachable`), `StoreError`.
   @discardableResult
   public func download<Root, Value>(
     _ object: ManagedObjectID, _ key: Attribute<Root, Value>

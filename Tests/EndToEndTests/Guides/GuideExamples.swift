@@ -69,6 +69,31 @@ func keepAllInStep(
   }
 }
 
+final class Photo: ManagedObject {
+  static let image = Attribute<Photo, Data?>("image")
+  var image: Data? {
+    get { self[Photo.image] }
+    set { self[Photo.image] = newValue }
+  }
+}
+
+func showPhotos(
+  _ photo: Photo, of album: String, _ engine: SyncEngine, show: (Data?) -> Void,
+  showPlaceholder: (Int64) -> Void, showMissing: (Date) -> Void,
+  showProgress: @Sendable (Int64, Int64) -> Void
+) async throws {
+  switch photo.valueState(of: Photo.image) {
+  case .none, .here: show(photo.image)
+  case .inZone(let bytes): showPlaceholder(bytes)
+  case .missing(let since): showMissing(since)
+  }
+  try await engine.download(photo.objectID, Photo.image)
+  let inAlbum = try FetchPredicate(format: "album == %@", album)
+  try await engine.downloadAll(of: "Photo", where: inAlbum) { told in
+    showProgress(told.bytes, told.bytesTotal)
+  }
+}
+
 // MARK: Concurrency.md
 
 final class Order: ManagedObject {
