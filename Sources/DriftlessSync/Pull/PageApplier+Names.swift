@@ -19,7 +19,8 @@ extension PageApplier {
   /// offer may be of before it. Then that edit was never sent, and stays pending.
   ///
   /// What is offered whole is the zone's own object, also where the zone says its making first: what was edited on it here may
-  /// be told further on in the same log. Of another object of its identity nothing is told by these names.
+  /// be told further on in the same log. Of another object of its identity nothing is told by these names. A reference may have
+  /// been left out of the save that is told, since the zone lacked its end: it stays offered.
   ///
   /// - Parameter offer: the time of the edit that the row offers; nil for one that is no offer.
   func acknowledge(
@@ -27,7 +28,7 @@ extension PageApplier {
     _ frame: FrameContext
   ) throws {
     guard let object = pending[key], let last = object.transaction(of: property.slot),
-      try object.whole == .none || object.isOffered
+      try object.whole == .none || object.isOffered && !property.isReferenceOrPlace
         || property.policy == .counter && zone.object(key).mark?.isOneAgain == true
     else { return }
     let deltas = property.keepsDeltas ? try transaction.deltas(of: key, property.name) : []
@@ -326,6 +327,16 @@ extension PageApplier {
     case .place(let relationship):
       return try transaction.place(of: key, in: relationship) == reader.place(row)
     case .elements: return false
+    }
+  }
+}
+
+extension SyncSchema.Property {
+  /// What waits where the object that it names does.
+  fileprivate var isReferenceOrPlace: Bool {
+    switch kind {
+    case .toOne, .place: true
+    case .attribute, .elements: false
     }
   }
 }
