@@ -135,7 +135,9 @@ struct OperatorWatchTests {
       let response = try await server.push(try maker.insert(1), token: token)
       let id = try #require(response.headers["x-request-id"])
       let line = try #require(
-        server.log.text.split(separator: "\n").first { $0.contains("request=\(id)") })
+        server.log.text.split(separator: "\n").first {
+          $0.contains("msg=request") && $0.contains("request=\(id)")
+        })
       for part in [
         "zone=shop", "token=\(token.id)", "tokenName=till-3", "address=127.0.0.1",
         "replica=\(maker.replica.uuidString.lowercased())",
