@@ -172,7 +172,9 @@ extension PageApplier {
         outcomes[slot] = outcome
         if case .local = outcome { continue }
         // Two made the object alike, as copies of one file have it: nothing is written, nobody told.
-        if isInsert, values[slot] == before, try isAsOld(edited, remote.side) { continue }
+        if isInsert || edited != nil, values[slot] == before, try isAsOld(edited, remote.side) {
+          continue
+        }
         written.insert(slot)
       }
     }
