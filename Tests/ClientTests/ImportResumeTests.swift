@@ -181,7 +181,8 @@ import Testing
     let context = ManagedObjectContext(PersistentStoreCoordinator(store: shop.store))
     let item = try #require(
       try context.fetch(FetchRequest<ManagedObject>(entityName: "Item")).first)
-    return Int(try #require(item["size"] as? Int16))
+    let size = try #require(item["size"] as? any BinaryInteger)
+    return Int(size)
   }
 
   @Test(

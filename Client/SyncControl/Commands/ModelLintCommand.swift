@@ -19,6 +19,7 @@ struct ModelLintCommand: ControlCommand {
       shared-name       two things of one kind that say that they were called by one name before
       twofold-order     a many-to-many relationship that is ordered at both ends
       unfit-encryption  what says that it is encrypted, and is not
+      unfit-fetch       what says when its values are fetched, and has none that can wait
       unfit-policy      a policy that cannot do its work on the type
       unknown-setting   a driftless. key or word in a userInfo that means nothing there
       unknown-word      an element or an attribute that is not known, and is not read

@@ -32,10 +32,10 @@ extension PersistentStoreCoordinator {
     ofType storeType: String, configurationName configuration: String?, at storeURL: URL?,
     options: [AnyHashable: Any]? = nil
   ) throws -> NSPersistentStore {
+    try requireURL(storeURL, for: storeType)
     if let own = StoreClasses[storeType] {
       return try attachOwn(own, at: storeURL, known(configuration), options)
     }
-    try requireURL(storeURL, for: storeType)
     return try attach(.made(storeType, configuration, storeURL, options))
   }
 

@@ -13,7 +13,7 @@ extension PersistentStoreCoordinator {
 
   /// Without a file a store would be kept in memory, and gone with the process.
   func requireURL(_ url: URL?, for type: String) throws {
-    guard url == nil, type != NSInMemoryStoreType else { return }
+    guard url == nil, [NSSQLiteStoreType, NSBinaryStoreType].contains(type) else { return }
     throw CocoaError(
       .persistentStoreOpen,
       userInfo: [

@@ -324,9 +324,8 @@ extension PageApplier {
         entry.life == .alive
       else { return false }
       return rooted(entry.key) == rooted(target)
-    case .place(let relationship):
-      return try transaction.place(of: key, in: relationship) == reader.place(row)
-    case .elements: return false
+    // A place waits with the reference that it is of.
+    case .place, .elements: return false
     }
   }
 }
