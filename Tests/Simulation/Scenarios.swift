@@ -59,23 +59,6 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasServerRestores = true
       $0.hasZoneRenewals = true
     },
-    make("large values on first use") {
-      $0.server = .sqlite
-      $0.hasLargeValues = true
-      $0.hasFirstUse = true
-      $0.hasJoins = true
-      $0.hasDeleteRules = true
-      $0.flippedBits = 2
-    },
-    make("large values on first use, of restored servers in renewed zones") {
-      $0.server = .sqlite
-      $0.hasLargeValues = true
-      $0.hasFirstUse = true
-      $0.hasRepeatedValues = true
-      $0.hasJoins = true
-      $0.hasServerRestores = true
-      $0.hasZoneRenewals = true
-    },
     make("large values of purged logs") {
       $0.server = .sqlite
       $0.hasLargeValues = true
@@ -222,11 +205,6 @@ extension Scenario: CustomTestStringConvertible {
     },
     make("visited zone") { $0.hasVisits = true },
     make("left zone") { $0.hasLeaves = true },
-    make("twins of stores that came back") {
-      $0.hasLeaves = true
-      $0.hasTwins = true
-      $0.objectsMax = 10
-    },
     make("left for another zone") {
       $0.hasLeaves = true
       $0.hasVisits = true
