@@ -94,7 +94,7 @@ enum Excuse {
       "seconds, which have fractions",
       [.fractions],
       [
-        "ATRANSACTION.ZTIMESTAMP", "ZDL_LACKED.since", "ZDL_PARKED.since",
+        "ATRANSACTION.ZTIMESTAMP", "ZDL_LACKED.since", "ZDL_MISSED.since", "ZDL_PARKED.since",
         "ZDL_PARKED_VALUE.since", "ZDL_PARKED_FORMER.since", "ZDL_REPLICA.last_sync",
         "ZDL_JOURNAL.decided_at", "ZDL_QUARANTINE.time", "ZDL_DELETED_SINCE.noted",
         "ZDL_FRAME.time",
@@ -129,7 +129,8 @@ enum Excuse {
         "ZDL_PENDING.key", "ZDL_PENDING.state", "ZDL_QUARANTINE.entity",
         "ZDL_QUARANTINE.key", "ZDL_REPLICA.mark_chain", "ZDL_REPLICA.replica",
         "ZDL_REPLICA.zone_id", "ZDL_SEGMENT.bytes", "ZDL_STORE.key", "ZDL_VALUE.bytes",
-        "ZDL_VALUE.digest", "ZDL_ZONE.entity", "ZDL_ZONE.key", "ZDL_ZONE.origin",
+        "ZDL_MISSED.digest", "ZDL_WANTED.digest", "ZDL_VALUE.digest", "ZDL_ZONE.entity",
+        "ZDL_ZONE.key", "ZDL_ZONE.origin",
         "ZDL_ZONE.property", "ZDL_ZONE.value", "Z_METADATA.Z_PLIST", "Z_METADATA.Z_UUID",
       ]),
     Rule(
@@ -223,7 +224,8 @@ enum Excuse {
     "ZDL_DANGLING", "ZDL_DELETED", "ZDL_DELETED_SINCE", "ZDL_DELTA", "ZDL_FORMER", "ZDL_FRAME",
     "ZDL_GRAVE",
     "ZDL_HISTORY_READER", "ZDL_IDENTITY", "ZDL_IMPORT", "ZDL_JOURNAL", "ZDL_KEPT",
-    "ZDL_LACKED", "ZDL_OMITTED", "ZDL_ORIGIN", "ZDL_OUTBOX", "ZDL_PARKED",
+    "ZDL_LACKED", "ZDL_MISSED", "ZDL_WANTED", "ZDL_OMITTED", "ZDL_ORIGIN", "ZDL_OUTBOX",
+    "ZDL_PARKED",
     "ZDL_PARKED_FORMER", "ZDL_PARKED_VALUE", "ZDL_PENDING", "ZDL_QUARANTINE",
     "ZDL_SEGMENT", "ZDL_STAGED", "ZDL_STORE", "ZDL_STRUCK", "ZDL_VALUE", "ZDL_ZONE",
     "Z_MODELCACHE",
