@@ -195,6 +195,10 @@ extension Scenario {
       $0.hasTwins = true
       $0.objectsMax = 10
     },
+    make("what came back") {
+      $0.looksForCuts = true
+      $0.objectsMax = 10
+    },
     make("twins in renewed zones") {
       $0.hasTwins = true
       $0.hasZoneRenewals = true

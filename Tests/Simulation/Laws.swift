@@ -113,8 +113,7 @@ struct EditLaws {
       }
     }
     failures += checkElements()
-    // A copy of a store that goes elsewhere and comes back tells what it had there: what it knew nobody can say.
-    if !scenario.hasClones, !scenario.hasMoves {
+    if scenario.looksForCuts {
       failures += RevivedLaw(image: image, traits: traits, ledger: ledger, names: names).check()
     }
     failures += OrderLaws(image: image, traits: traits, ledger: ledger, names: names).check()
