@@ -69,6 +69,28 @@ struct LimitPageTests {
     }
   }
 
+  @Test("Every row of a section of Limits.md is a bound of the sources")
+  func rows() throws {
+    let page = try Pages.text("Limits.md")
+    for section in page.components(separatedBy: "\n## ").dropFirst() {
+      let files = Self.files.filter {
+        section.contains("`\($0.split(separator: "/").last.map(String.init) ?? $0)`")
+      }
+      guard !files.isEmpty else { continue }
+      let sources = try files.map {
+        try String(contentsOf: Pages.root.appendingPathComponent($0), encoding: .utf8)
+      }
+      let names = section.components(separatedBy: "\n| `").dropFirst().compactMap {
+        $0.components(separatedBy: "` |").first
+      }
+      for name in names where name.allSatisfy({ $0.isLetter || $0.isNumber }) {
+        #expect(
+          sources.contains { $0.contains("var \(name)") || $0.contains("let \(name)") },
+          "Limits.md has \(name), which none of \(files) has")
+      }
+    }
+  }
+
   @Test("What a schema says of a limit of the server is the limit's own comment")
   func meanings() throws {
     func text(_ name: String) throws -> String {

@@ -8,7 +8,7 @@ public struct ParkedEntry: Hashable, Sendable, Codable {
   /// The replica that sent it; nil when the bytes do not say.
   public var sender: UUID?
   /// Why, as a short name that scripts can compare: `unknown-names`, `unreadable`, `not-applicable`,
-  /// `damaged`, `needs-parked`, `invalid-value`; `former-log`: the log that it came from is gone; `key-taken`: a value that is
+  /// `damaged`, `needs-parked`, `invalid-value`; `missing-value`: a large value that did not come; `former-log`: the log that it came from is gone; `key-taken`: a value that is
   /// unique here, and that the log has of two objects; `required-empty`: a required property that a merge left empty;
   /// `sealed`: an encrypted value that does not open here.
   public var code: String
