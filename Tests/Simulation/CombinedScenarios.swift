@@ -197,6 +197,8 @@ extension Scenario {
     },
     make("what came back") {
       $0.looksForCuts = true
+      $0.editsWin = true
+      $0.quiets = 5
       $0.objectsMax = 10
     },
     make("twins in renewed zones") {

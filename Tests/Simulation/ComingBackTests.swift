@@ -92,7 +92,7 @@ struct ComingBackTests {
     #expect(Image.identities(in: stage.value(1, item, "box")) == [])
   }
 
-  @Test("A pair that a delete cut is cut everywhere when its element comes back")
+  @Test("A pair that a delete cut is there again everywhere when its element comes back")
   func cutByDelete() async throws {
     let stage = try await Stage(.memory, model: Stage.tagged())
     let item = try stage.insert(0)
@@ -104,6 +104,7 @@ struct ComingBackTests {
     try stage.relate(1, item, "tags", to: tags)
     try await stage.sync(1)
     try await stage.settle()
-    #expect(Image.identities(in: stage.value(0, item, "tags")) == [tags[1]])
+    // The delete, which cut it, does not stand.
+    #expect(Set(Image.identities(in: stage.value(0, item, "tags"))) == Set(tags))
   }
 }

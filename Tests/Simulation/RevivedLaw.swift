@@ -22,7 +22,9 @@ struct RevivedLaw {
         guard let kind = traits.kind(thing.entity, property) else { continue }
         let place = Ledger.Place(object: source, property: property)
         for target in Image.identities(in: value)
-        where back.contains(target) && isUntouched(place, target, kind, since: moment) {
+        where back.contains(target) && isUntouched(place, target, kind, since: moment)
+          && !isTaken(target, property, since: moment)
+        {
           let now = image.value(source, property)
           guard !Image.identities(in: now).contains(target),
             !ledger.journaledLately.contains(place)
@@ -44,6 +46,15 @@ struct RevivedLaw {
       return false
     }
     return life.inserts == 1 && !life.isExcused && !traits.isKeyed(life.entity)
+  }
+
+  /// Whether somebody gave a partner to another object since all was quiet: it has one alone.
+  private func isTaken(_ target: UUID, _ property: String, since moment: Int) -> Bool {
+    traits.oneToOne.contains { $0.property == property }
+      && ledger.edits.contains {
+        $0.moment > moment && $0.place.property == property
+          && Image.identities(in: $0.after).contains(target)
+      }
   }
 
   /// Whether nobody said anything of it since all was quiet.

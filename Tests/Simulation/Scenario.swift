@@ -56,6 +56,8 @@ struct Scenario: Hashable, Sendable {
   var hasFirstUse = false
   /// Whether what an edit brings back has to be where its delete had cut it. It does not hold in every seed so far.
   var looksForCuts = false
+  /// How many quiet moments there are; 0 for one at the end, and in half of the runs one in the middle.
+  var quiets = 0
   /// Identities from outside, which several replicas insert (S12).
   var hasGivenIdentities = false
   /// One such identity for objects of two entities (S22).
@@ -143,11 +145,13 @@ struct Scenario: Hashable, Sendable {
   var partObjectsMax = Int.max
 
   /// The scenario as a seed lives through it: in every other pair, or in all where the environment has
-  /// `DRIFTLESS_PARTS`, ordinary transactions go in parts.
+  /// `DRIFTLESS_PARTS`, ordinary transactions go in parts. Where it has `DRIFTLESS_CUTS`, what an edit brings back is looked at
+  /// in each.
   func lived(by seed: UInt64) -> Scenario {
     var scenario = self
     let isForAll = ProcessInfo.processInfo.environment["DRIFTLESS_PARTS"] != nil
     if isForAll || seed / 2 % 2 == 0 { scenario.partObjectsMax = 2 }
+    if ProcessInfo.processInfo.environment["DRIFTLESS_CUTS"] != nil { scenario.looksForCuts = true }
     return scenario
   }
 
@@ -170,7 +174,13 @@ struct Scenario: Hashable, Sendable {
       let replica = Int(generator.next() % UInt64(replicas))
       steps.append(Step(kind, replica, generator.next() % 1_000_000))
       // Half of the runs have a quiet moment in the middle, after which nobody knows more than others.
-      if index == self.steps / 2, seed % 2 == 0 { steps.append(Step(.settle)) }
+      if quiets > 0 {
+        if (index + 1) % (self.steps / quiets) == 0, index + 1 < self.steps {
+          steps.append(Step(.settle))
+        }
+      } else if index == self.steps / 2, seed % 2 == 0 {
+        steps.append(Step(.settle))
+      }
     }
     steps.append(Step(.settle))
     return steps

@@ -266,32 +266,7 @@ extension PageApplier {
     report.inserted += 1
     try restoreReferences(to: key)
     try restoreElements(of: key, entity)
-    try restoreCutLinks(to: key, entity, deletion: deletion)
-  }
-
-  /// Points what referred to an object before it was deleted here at it again: its delete, which
-  /// cut the links, is not to be. They stay pending, since the zone may know other ones by now.
-  private func restoreCutLinks(
-    to target: ObjectKey, _ entity: SyncSchema.Entity, deletion: Int64?
-  ) throws {
-    guard let deletion else { return }
-    for referrer in schema.referrers(of: entity) {
-      let slot = referrer.property.slot
-      for source in try BaseValues.referrers(
-        named: referrer.property.name, to: target, on: transaction.connection)
-      {
-        guard let owner = schema.entity(numbered: source.entity),
-          owner.description.isKindOf(entity: referrer.owner),
-          pending[source]?.transaction(of: slot) == deletion,
-          var values = try transaction.knownRow(source)?.values, values[slot].isNull
-        else { continue }
-        values[slot] = .reference(target)
-        try transaction.update(
-          source, PropertyMask([slot]), values: values, expectedVersion: nil)
-        try BaseValues.drop(source, referrer.property.name, on: transaction.connection)
-        report.updated += 1
-      }
-    }
+    try restoreOwnCuts(to: key, entity, deletion: deletion)
   }
 
   /// Puts an object that is back into the sets that the zone's log has it in, and fills its own.

@@ -1,0 +1,77 @@
+import Driftless
+import DriftlessSQLite
+
+/// What deletes of here took beside their objects: an edit of another replica may bring one back before the zone has heard
+/// of its delete (`bringBack`). What others deleted is in `DeleteCuts`.
+extension PageApplier {
+  /// Gives an object that is back what its delete here had cut: that followed from a delete which is not to be. What somebody
+  /// took out or set anew by itself, before or after, stays so.
+  ///
+  /// - Parameter deletion: the transaction of the delete; nil where nothing is known of it.
+  func restoreOwnCuts(
+    to target: ObjectKey, _ entity: SyncSchema.Entity, deletion: Int64?
+  ) throws {
+    guard let deletion else { return }
+    for referrer in schema.referrers(of: entity) {
+      try restoreOwnCuts(to: target, as: referrer, deletion: deletion)
+    }
+    for holder in schema.holders(of: entity) {
+      try restoreOwnCuts(to: target, in: holder, deletion: deletion)
+    }
+  }
+
+  /// Points what referred to it at it again. It stays pending, since the zone may know other references by now.
+  private func restoreOwnCuts(
+    to target: ObjectKey, as referrer: SyncSchema.Referrer, deletion: Int64
+  ) throws {
+    let slot = referrer.property.slot
+    for source in try BaseValues.referrers(
+      named: referrer.property.name, to: target, on: transaction.connection)
+    {
+      guard let owner = schema.entity(numbered: source.entity),
+        owner.description.isKindOf(entity: referrer.owner),
+        pending[source]?.transaction(of: slot) == deletion,
+        var values = try transaction.knownRow(source)?.values, values[slot].isNull
+      else { continue }
+      values[slot] = .reference(target)
+      try transaction.update(source, PropertyMask([slot]), values: values, expectedVersion: nil)
+      try BaseValues.drop(source, referrer.property.name, on: transaction.connection)
+      report.updated += 1
+    }
+  }
+
+  /// Puts it into the sets again that the zone has it in. They stay pending: what else was changed of them is still to be sent.
+  private func restoreOwnCuts(
+    to target: ObjectKey, in holder: SyncSchema.Referrer, deletion: Int64
+  ) throws {
+    let (property, relationship) = (holder.property, holder.relationship)
+    for (source, base) in try BaseValues.sets(named: property.name, on: transaction.connection)
+    where base.elements.contains(target) {
+      guard let owner = schema.entity(numbered: source.entity),
+        owner.description.isKindOf(entity: holder.owner),
+        let edit = pending[source]?.transaction(of: property.slot),
+        try transaction.concreteKey(root: source) != nil,
+        try !transaction.toManyKeys(of: source, relationship).contains(target),
+        try edit == deletion || isChanged(property.slot, of: source, by: deletion, before: edit)
+      else { continue }
+      let sequence = relationship.isOrdered ? base.elements.map(rooted) : []
+      try putBack(target, into: source, relationship, sequence)
+      report.updated += 1
+    }
+  }
+
+  /// Whether the save that deleted an object changed a set, which a later one changed again: then the delete took it out.
+  /// Where somebody had taken it out before, the delete changed nothing of the set.
+  private func isChanged(
+    _ slot: Int, of source: ObjectKey, by deletion: Int64, before edit: Int64
+  ) throws -> Bool {
+    guard EditStamp.time(deletion) == nil, EditStamp.time(edit) == nil, deletion < edit else {
+      return false
+    }
+    var isChanged = false
+    try transaction.forEachChange(after: deletion - 1, through: deletion) { _, type, key, mask in
+      if type == .update, key == source, mask?.contains(slot) == true { isChanged = true }
+    }
+    return isChanged
+  }
+}
