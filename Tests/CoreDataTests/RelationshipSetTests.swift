@@ -136,3 +136,70 @@ struct RelationshipSetTests {
     }
   }
 }
+
+/// Reading a relationship again does not make its set again.
+struct SameSetTests {
+  private let context: NSManagedObjectContext
+
+  init() throws { context = Albums.context(try Albums.coordinator(nil)) }
+
+  @Test(
+    "An ordered relationship is one set until it holds others: changes, merges and refreshes are seen"
+  )
+  func ordered() throws {
+    try context.performAndWait {
+      let album = Album(context: context)
+      album.title = "a"
+      let pages = (0..<4).map { Page(Int32($0), context) }
+      album.setValue(NSOrderedSet(array: Array(pages.prefix(3))), forKey: "pages")
+      func set() -> NSOrderedSet? { album.value(forKey: "pages") as? NSOrderedSet }
+      func numbers() -> [Int32] { (set()?.array as? [Page] ?? []).map(\.number) }
+      try context.save()
+      let first = set()
+      #expect(first === set() && numbers() == [0, 1, 2])
+      pages[3].album = album
+      #expect(set() !== first && numbers() == [0, 1, 2, 3])
+      album.setValue(NSOrderedSet(array: pages.reversed()), forKey: "pages")
+      #expect(numbers() == [3, 2, 1, 0])
+      context.delete(pages[1])
+      #expect(numbers() == [3, 2, 0])
+      context.rollback()
+      #expect(numbers() == [0, 1, 2])
+      context.refreshAllObjects()
+      #expect(numbers() == [0, 1, 2])
+      let other = Albums.context(try #require(context.persistentStoreCoordinator))
+      try other.performAndWait {
+        let page = try #require(other.object(with: pages[0].objectID) as? Page)
+        other.delete(page)
+        try other.save()
+      }
+      context.refreshAllObjects()
+      #expect(numbers() == [1, 2])
+      context.reset()
+      #expect(first?.count == 3)
+    }
+  }
+
+  @Test("A set of Swift's, of whatever class, has what the relationship holds")
+  func plain() throws {
+    try context.performAndWait {
+      let album = Album(context: context)
+      let pages = (0..<3).map { Page(Int32($0), context) }
+      album.setValue(Set(pages), forKey: "notes")
+      func typed() -> Set<Page> { album.managedValue(forKey: "notes") }
+      for _ in 0..<2 {
+        #expect(album.value(forKey: "notes") as? Set<Page> == Set(pages) && typed() == Set(pages))
+      }
+      pages[0].setValue(nil, forKey: "noted")
+      #expect(typed() == [pages[1], pages[2]])
+      #expect((album.value(forKey: "notes") as? NSSet)?.count == 2)
+      var copy = typed()
+      copy.removeAll()
+      #expect(typed().count == 2)
+      try context.save()
+      context.delete(pages[1])
+      try context.save()
+      #expect(typed() == [pages[2]])
+    }
+  }
+}

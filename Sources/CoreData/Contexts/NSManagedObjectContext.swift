@@ -95,14 +95,27 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     base.standIn.tellsAccessorErrorsOnce = true
     base.standIn.makesObjectsWithoutStore = true
     base.errorForm = { cocoaError($0, of: $1) }
-    // News that a child takes over it reads from its parent, whose work may be waiting for the child: not by itself.
-    guard parentContext == nil else { return }
+    // News that a child takes over it reads from its parent, whose work may be waiting for the child: it does so by itself
+    // where code uses it between its pieces of work, which is on the main queue.
+    guard parentContext == nil || concurrencyType == .mainQueueConcurrencyType else { return }
     // Of a context of its caller's thread on that thread alone, whoever saves.
     let hasQueue = ownBase.queue != nil
     ownBase.setBell { [weak self] in
       hasQueue || self?.ownThread.load(ordering: .relaxed) == Self.currentThread
     } _: { [weak self] in
-      self?.send { [weak self] in self?.base.processPendingChanges() }
+      self?.takeNewsInTurn()
+    }
+  }
+
+  /// Takes over, in a turn of the queue, what came in; of a child as soon as its parent is not at work.
+  private func takeNewsInTurn() {
+    send { [weak self] in
+      guard let self else { return }
+      guard let above = parentContext?.queue, above !== ownQueue else {
+        return base.processPendingChanges()
+      }
+      if above.syncUnlessTaken({ self.base.processPendingChanges() }) { return }
+      above.async { [weak self] in self?.takeNewsInTurn() }
     }
   }
 

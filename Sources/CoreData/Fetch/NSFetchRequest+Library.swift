@@ -13,7 +13,7 @@ extension NSFetchRequest {
         suggestion: "Make it with init(entityName:), or set its entity.")
     }
     var request = FetchRequest<ManagedObject>(entityName: entityName)
-    request.predicate = try predicate?.known()
+    request.predicate = try predicate?.known(in: context)
     request.sort = try (sortDescriptors ?? []).map { try $0.known(in: context) }
     request.limit = fetchLimit
     request.offset = fetchOffset
@@ -29,7 +29,7 @@ extension NSFetchRequest {
     guard resultType == .dictionaryResultType || propertiesToGroupBy != nil else { return request }
     request.propertiesToFetch = try (propertiesToFetch ?? []).map(Self.property)
     request.propertiesToGroupBy = try (propertiesToGroupBy ?? []).map(Self.property)
-    request.havingPredicate = try havingPredicate?.known()
+    request.havingPredicate = try havingPredicate?.known(in: context)
     request.returnsDistinctResults = returnsDistinctResults
     return request
   }

@@ -27,7 +27,7 @@ extension NSManagedObjectContext {
     guard request.resultType == .managedObjectResultType,
       let wanted = T.self as? ManagedObject.Type, request.historyTarget == nil
     else { return nil }
-    let known = try request.known(in: self)
+    let known = try asked(by: request)
     guard known.resultType == .managedObject else { return nil }
     let objects = try base.fetch(known)
     base.hold(untilEventEnds: objects)
@@ -47,7 +47,7 @@ extension NSManagedObjectContext {
 
   func found<T>(by request: NSFetchRequest<T>) throws -> [Any] {
     if let found = try foundOutside(by: request) { return found }
-    let known = try request.known(in: self)
+    let known = try asked(by: request)
     switch known.resultType {
     case .managedObject:
       let objects = try base.fetch(known)
@@ -56,8 +56,13 @@ extension NSManagedObjectContext {
     case .managedObjectID: return try base.fetchIDs(known)
     case .count: return [NSNumber(value: try base.count(for: known))]
     case .dictionary:
+      let archives = try archivedColumns(of: known)
       return try base.fetchRows(known).map { row -> [String: Any] in
-        row.dictionary.mapValues { foundationValue($0) ?? NSNull() }
+        var values = row.dictionary.mapValues { foundationValue($0) ?? NSNull() }
+        for (name, attribute) in archives {
+          if let data = values[name] as? Data { values[name] = attribute.value(inArchive: data) }
+        }
+        return values
       }
     }
   }
@@ -70,11 +75,55 @@ extension NSManagedObjectContext {
         return request.resultType == .countResultType
           ? (found.first as? NSNumber)?.intValue ?? 0 : found.count
       }
-      var known = try request.known(in: self)
+      var known = try asked(by: request)
       if known.resultType != .dictionary { known.resultType = .count }
       if known.resultType == .dictionary { return try base.fetchRows(known).count }
       return try base.count(for: known)
     }
+  }
+
+  /// The request as the library has it. Blocks of the application's are asked here, of all objects, where no file is to answer.
+  private func asked<T>(by request: NSFetchRequest<T>) throws -> FetchRequest<ManagedObject> {
+    var known = try request.known(in: self)
+    guard let predicate = known.predicate, predicate.hasBlock,
+      let coordinator = persistentStoreCoordinator,
+      let entity = coordinator.managedObjectModel.entitiesByName[known.entityName]
+    else { return known }
+    let stores = (known.affectedStores ?? coordinator.persistentStores).filter {
+      $0.schema.entityNumber(of: entity) > 0
+    }
+    // With the library's own error where one is SQLite's.
+    guard stores.allSatisfy({ $0.url == nil || $0 is any OwnStore }) else { return known }
+    var all = FetchRequest<ManagedObject>(entityName: known.entityName)
+    all.includesSubentities = known.includesSubentities
+    all.includesPendingChanges = known.includesPendingChanges
+    all.affectedStores = known.affectedStores
+    let found = try base.fetch(all).filter { try predicate.evaluate(with: $0) }
+    base.hold(untilEventEnds: found)
+    known.predicate = try FetchPredicate(format: "SELF IN %@", found)
+    return known
+  }
+
+  /// The columns of rows that hold archives of transformable attributes.
+  private func archivedColumns(
+    of request: FetchRequest<ManagedObject>
+  ) throws -> [String: AttributeDescription] {
+    guard
+      let entity = base.persistentStoreCoordinator.managedObjectModel
+        .entitiesByName[request.entityName]
+    else { return [:] }
+    guard !request.propertiesToFetch.isEmpty else {
+      return entity.attributesByName.filter { $1.type == .transformable }
+    }
+    var archived: [String: AttributeDescription] = [:]
+    for property in request.propertiesToFetch {
+      let keyPath = property.expressionDescription.map { $0.expression?.keyPath ?? "" }
+      let path = (keyPath ?? property.name).split(separator: ".").map(String.init)
+      if let attribute = entity.attribute(at: path[...]), attribute.type == .transformable {
+        archived[property.name] = attribute
+      }
+    }
+    return archived
   }
 
   /// A batch changes rows, of which stores of an own class have none.
@@ -90,6 +139,28 @@ extension NSManagedObjectContext {
           NSLocalizedDescriptionKey:
             "Stores of type \(store.type) take no batch requests, and have \(name): change objects."
         ])
+    }
+  }
+}
+
+extension NSEntityDescription {
+  /// The attribute at the end of a key path.
+  fileprivate func attribute(at path: ArraySlice<String>) -> AttributeDescription? {
+    guard let first = path.first, let next = relationshipsByName[first]?.destinationEntity else {
+      return attributesByName[path.joined(separator: ".")]
+    }
+    return next.attribute(at: path.dropFirst())
+  }
+}
+
+extension FetchPredicate {
+  /// Whether a block of the application's is asked.
+  fileprivate var hasBlock: Bool {
+    switch self {
+    case .block: true
+    case .and(let parts, _), .or(let parts, _): parts.contains(where: \.hasBlock)
+    case .not(let part, _): part.hasBlock
+    case .constant, .comparison, .tooDeep: false
     }
   }
 }

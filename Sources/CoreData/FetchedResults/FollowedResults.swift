@@ -8,15 +8,20 @@ final class FollowedResults {
     let name: String
     let indexTitle: String?
     var members: [ManagedObject]
+    /// What a fetch gave that gives no objects, in place of them.
+    var others: [Any] = []
 
-    var numberOfObjects: Int { members.count }
-    var objects: [Any]? { members }
+    var items: [Any] { others.isEmpty ? members : others }
+    var numberOfObjects: Int { items.count }
+    var objects: [Any]? { items }
   }
 
   let context: NSManagedObjectContext
   let sectionNameKeyPath: String?
   private(set) var sections: [Section]?
   weak var delegate: (any NSFetchedResultsControllerDelegate)?
+  /// What the application's controller says, which may be of a class of its own.
+  var indexTitleOfSection: ((String) -> String?)?
   /// What is fetched since `begin()`.
   private var request = NSFetchRequest<NSManagedObject>()
   private var observer: (any NSObjectProtocol)?
@@ -44,6 +49,7 @@ final class FollowedResults {
   func begin<Result>(_ asked: NSFetchRequest<Result>) throws {
     isUpdating = true
     defer { isUpdating = false }
+    guard asked.resultType == .managedObjectResultType else { return try show(asked) }
     let taken = NSFetchRequest<NSManagedObject>()
     taken.take(asked)
     let made = try made(of: context.fetch(taken))
@@ -51,6 +57,40 @@ final class FollowedResults {
     follow()
     // A list that is made of snapshots has its first one by the fetch.
     delegate?.controller(controller, didChangeContentWith: Self.snapshot(of: made))
+  }
+
+  /// Shows what gives no objects: that is not followed.
+  private func show<Result>(_ asked: NSFetchRequest<Result>) throws {
+    if let observer { NotificationCenter.default.removeObserver(observer) }
+    observer = nil
+    let taken = NSFetchRequest<any NSFetchRequestResult>()
+    taken.take(asked)
+    let items = try context.fetch(taken)
+    var shown: [Section] = []
+    for item in items {
+      let name = try name(ofSectionWith: item)
+      if shown.last?.name != name || shown.isEmpty {
+        let title = sectionNameKeyPath == nil ? nil : title(of: name)
+        shown.append(Section(name: name, indexTitle: title, members: []))
+      }
+      shown[shown.count - 1].others.append(item)
+    }
+    if shown.isEmpty, sectionNameKeyPath == nil {
+      shown = [Section(name: "", indexTitle: nil, members: [])]
+    }
+    sections = shown
+  }
+
+  private func name(ofSectionWith item: Any) throws -> String {
+    guard let sectionNameKeyPath else { return "" }
+    if let id = item as? NSManagedObjectID {
+      return try made(of: [context.object(with: id)]).first?.name ?? ""
+    }
+    return (item as? NSDictionary)?[sectionNameKeyPath].map { "\($0)" } ?? ""
+  }
+
+  private func title(of section: String) -> String? {
+    indexTitleOfSection.map { $0(section) } ?? indexTitle(of: section)
   }
 
   private func follow() {
@@ -93,7 +133,7 @@ final class FollowedResults {
       if sections.last?.name == name {
         sections[sections.count - 1].members.append(object)
       } else {
-        sections.append(Section(name: name, indexTitle: indexTitle(of: name), members: [object]))
+        sections.append(Section(name: name, indexTitle: title(of: name), members: [object]))
       }
     }
     return sections

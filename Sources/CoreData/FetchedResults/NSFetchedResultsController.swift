@@ -29,6 +29,8 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     self.fetchRequest = fetchRequest
     cacheName = name
     results = FollowedResults(context, sectionNameKeyPath)
+    super.init()
+    results.indexTitleOfSection = { [weak self] in self?.sectionIndexTitle(forSectionName: $0) }
   }
 
   /// One of the same results, whatever they are.
@@ -36,15 +38,17 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     fetchRequest = NSFetchRequest()
     cacheName = nil
     self.results = results
+    super.init()
   }
 
-  /// Told of changes. It is not held.
+  /// Told of changes, of results that are objects. It is not held.
   open var delegate: (any NSFetchedResultsControllerDelegate)? {
     get { results.delegate }
     set { results.delegate = newValue }
   }
 
-  /// Fetches, and follows the context from now on. Later changes of `fetchRequest` count from the next call.
+  /// Fetches, and follows the context from now on. Later changes of `fetchRequest` count from the next call. Dictionaries, IDs and
+  /// counts are as they were fetched: a context's changes are not followed for them.
   /// - Throws: as a context's `fetch(_:)`; 134060 for a request without sort descriptors, and for a section key path that
   ///   leads to no property of the objects.
   open func performFetch() throws {
@@ -58,7 +62,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
 
   /// What the latest fetch found, in its order; nil before `performFetch()`.
   open var fetchedObjects: [ResultType]? {
-    results.sections?.flatMap(\.members).compactMap { $0 as? ResultType }
+    results.sections?.flatMap(\.items).compactMap { $0 as? ResultType }
   }
 
   /// The sections, in the order of the fetch; nil before `performFetch()`.
@@ -67,18 +71,20 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   /// The object at a place. A place that there is not is a precondition failure.
   open func object(at indexPath: IndexPath) -> ResultType {
     guard let sections = results.sections, sections.indices.contains(indexPath[0]),
-      sections[indexPath[0]].members.indices.contains(indexPath[1]),
-      let object = sections[indexPath[0]].members[indexPath[1]] as? ResultType
+      sections[indexPath[0]].items.indices.contains(indexPath[1]),
+      let object = sections[indexPath[0]].items[indexPath[1]] as? ResultType
     else { preconditionFailure("There is no object at \(indexPath)") }
     return object
   }
 
   /// Where an object is; nil when it is not among the results.
   open func indexPath(forObject object: ResultType) -> IndexPath? {
+    let other = object is ManagedObject ? nil : object as? AnyHashable
     for (section, content) in (results.sections ?? []).enumerated() {
-      if let row = content.members.firstIndex(where: { $0 === object as? ManagedObject }) {
-        return IndexPath(indexes: [section, row])
-      }
+      let row =
+        content.members.firstIndex { $0 === object as? ManagedObject }
+        ?? other.flatMap { other in content.others.firstIndex { $0 as? AnyHashable == other } }
+      if let row { return IndexPath(indexes: [section, row]) }
     }
     return nil
   }
@@ -86,7 +92,8 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   /// A letter for each section.
   open var sectionIndexTitles: [String] { (results.sections ?? []).compactMap(\.indexTitle) }
 
-  /// The letter of a section: by the delegate, else the first one of its name, in upper case.
+  /// The letter of a section: by the delegate, else the first one of its name, in upper case. Sections have what an override
+  /// gives.
   open func sectionIndexTitle(forSectionName sectionName: String) -> String? {
     results.indexTitle(of: sectionName)
   }

@@ -17,7 +17,7 @@ extension AttributeDescription {
     get {
       if let given = givenDefault as? Carried<Any> { return given.value }
       if case .data(let data) = knownDefault, type == .transformable {
-        return isArchived ? PlainArchive.value(of: data) : valueTransformer?.value(of: data) ?? data
+        return value(inArchive: data)
       }
       return foundationValue(knownDefault.plain)
     }
@@ -31,6 +31,11 @@ extension AttributeDescription {
       knownDefault = Self.fitting(value, type)
       if archive != nil, let newValue { givenDefault = Carried<Any>(newValue) }
     }
+  }
+
+  /// What a transformable attribute's bytes stand for; the bytes where nothing takes them.
+  func value(inArchive data: Data) -> Any {
+    isArchived ? PlainArchive.value(of: data) : valueTransformer?.value(of: data) ?? data
   }
 
   /// A value that an attribute of the type cannot have, in place of one that none can.

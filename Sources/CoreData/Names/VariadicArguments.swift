@@ -1,5 +1,6 @@
 public import Driftless
 public import Foundation
+import Synchronization
 
 // Arguments of format strings are often written as `id as CVarArg`. On Apple's systems what Objective-C has as an object is one.
 // Formats of predicates take the values as they are; C's formats get the object, or a text of the value.
@@ -12,8 +13,28 @@ extension NSObject: @retroactive CVarArg {
 }
 
 /// The text of a value as an object, for functions of C: nobody says when they are done with it, so it stays.
-private func encoding(_ value: some Any) -> [Int] {
-  [Int(bitPattern: Unmanaged.passRetained(NSString(string: "\(value)")).toOpaque())]
+private func encoding(_ value: some Sendable) -> [Int] {
+  let object = Unmanaged.passRetained(NSString(string: "\(value)")).toOpaque()
+  CArgumentObjects.note(value, at: object)
+  return [Int(bitPattern: object)]
+}
+
+/// Objects in lists of C's that stand for values.
+enum CArgumentObjects {
+  /// By the place of the object, which stays.
+  private static let values = Mutex<[UInt: any Sendable]>([:])
+
+  static func note(_ value: some Sendable, at object: UnsafeRawPointer) {
+    let place = UInt(bitPattern: object)
+    values.withLock { $0[place] = value }
+  }
+
+  /// The value that an object stands for, or the object.
+  static func value(at object: UnsafeRawPointer) -> Any {
+    let place = UInt(bitPattern: object)
+    if let value = values.withLock({ $0[place] }) { return value }
+    return Unmanaged<AnyObject>.fromOpaque(object).takeUnretainedValue()
+  }
 }
 
 extension UUID: @retroactive CVarArg {

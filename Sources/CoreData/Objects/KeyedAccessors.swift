@@ -91,12 +91,15 @@ struct KeyedAccessor: Sendable {
 
   @TaskLocal private static var current: Call?
 
+  /// Whether it holds a number, and never nothing.
+  private let isOfNumber: Bool
   private let read: @Sendable (ManagedObject) -> Any?
   private let write: (@Sendable (ManagedObject, Any?) throws(ObjectError) -> Void)?
 
   init<Root: ManagedObject, Value>(_ path: KeyPath<Root, Value>) {
     // Key paths do not change, and those of objects' properties capture nothing.
     nonisolated(unsafe) let path = path
+    isOfNumber = isNumber(Value.self)
     read = { object in (object as? Root).flatMap { foundationForm($0[keyPath: path]) } }
     guard let settable = path as? ReferenceWritableKeyPath<Root, Value> else {
       write = nil
@@ -127,7 +130,13 @@ struct KeyedAccessor: Sendable {
   static func set(
     _ value: Any?, _ object: ManagedObject, _ key: String
   ) throws(ObjectError) -> Bool {
-    guard let write = find(object, key, isSet: true)?.write else { return false }
+    guard let accessor = find(object, key, isSet: true), let write = accessor.write else {
+      return false
+    }
+    if value == nil, accessor.isOfNumber {
+      object.setNilValueForKey(key)
+      return true
+    }
     let call = Call(object, key, isSet: true, in: current)
     // What the accessor throws is thrown behind the task's value.
     let failure = $current.withValue(call) { () -> ObjectError? in

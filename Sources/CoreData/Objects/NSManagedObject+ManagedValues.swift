@@ -9,7 +9,9 @@ extension ManagedObject {
   /// An absent value is nil for an optional type, and for others what Core Data gives: no text, no bytes, an empty
   /// collection. Where there is no such value, and where the model's type is another one, it is a precondition failure.
   public final func managedValue<Value>(forKey key: String) -> Value {
-    managed(storedValue(key), key)
+    // A set of the type is made once for as long as the relationship holds the same objects.
+    let set: Value? = members(forKey: key) { managed(outward($0, key), key) }
+    return set ?? managed(storedValue(key), key)
   }
 
   /// An integer; 0 for an absent one.

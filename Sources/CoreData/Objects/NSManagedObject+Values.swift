@@ -9,29 +9,62 @@ extension ManagedObject {
   /// `isInserted`, `managedObjectContext` or `self`, where the model has none of that name.
   ///
   /// It comes through the accessor that the class has for the key, where ``NSManagedObjectMaking/registerAccessor(_:forKey:)``
-  /// or the plugin told of one. An accessor that asks for its own key gets what is stored.
+  /// or the plugin told of one. An accessor that asks for its own key gets what is stored. For any other key it is what
+  /// `value(forUndefinedKey:)` gives.
   public final func value(forKey key: String) -> Any? {
     if let value = KeyedAccessor.value(of: self, key) { return value }
     if let member = OwnMember.ofObjects[key], entity.propertiesByName[key] == nil {
       return member(self)
     }
-    return storedValue(key)
+    var value: Any?
+    let isDefined = deferringErrors(of: key) { value = try outwardValue(key) }
+    return isDefined ? value : self.value(forUndefinedKey: key)
   }
 
-  /// Sets a property, through the accessor that the class has for the key; nil and `NSNull` take the value away. Lists of
-  /// objects may be Swift's or Foundation's.
+  /// Sets a property, through the accessor that the class has for the key; nil and `NSNull` take the value away, of an accessor
+  /// for a number by `setNilValueForKey(_:)`. Lists of objects may be Swift's or Foundation's. Any other key is for
+  /// `setValue(_:forUndefinedKey:)`.
   public final func setValue(_ value: Any?, forKey key: String) {
-    deferError {
+    let isDefined = deferringErrors(of: key) {
       guard try !KeyedAccessor.set(value, self, key) else { return }
       try setKnownValue(known(inward(value, key), key), forKey: key)
     }
+    if !isDefined { setValue(value, forUndefinedKey: key) }
+  }
+
+  /// Keeps what goes wrong for the next save.
+  ///
+  /// - Returns: Whether there is a property of that key.
+  private final func deferringErrors(of key: String, _ body: () throws -> Void) -> Bool {
+    var isDefined = true
+    deferError {
+      do { try body() } catch let error as ObjectError
+        where error.code == .unknownProperty && entity.propertiesByName[key] == nil
+      {
+        isDefined = false
+      }
+    }
+    return isDefined
   }
 
   /// ``value(forKey:)`` without an accessor.
   final func storedValue(_ key: String) -> Any? {
     var value: Any?
-    deferError { value = try knownValue(forKey: key) }
-    return outward(value, key)
+    deferError { value = try outwardValue(key) }
+    return value
+  }
+
+  private final func outwardValue(_ key: String) throws(ObjectError) -> Any? {
+    // One set is made of a relationship for as long as it holds the same objects.
+    guard let relationship = entity.relationshipsByName[key], relationship.isToMany else {
+      return outward(try knownValue(forKey: key), key)
+    }
+    if relationship.isOrdered {
+      let set: NSOrderedSet? = members(forKey: key) { NSOrderedSet(array: $0) }
+      return set
+    }
+    let set: Set<ManagedObject>? = members(forKey: key) { Set($0) }
+    return set
   }
 
   /// ``setValue(_:forKey:)`` without an accessor.

@@ -2,7 +2,7 @@ import Driftless
 public import Foundation
 
 /// A predicate that compares two expressions. Foundation's has no way to make one on Linux.
-open class NSComparisonPredicate: NSPredicate {
+open class NSComparisonPredicate: NSPredicate, KnowingPredicate {
   /// How the elements of a to-many key path on the left side count. The raw values are Core Data's.
   public enum Modifier: UInt, Sendable {
     case direct = 0
@@ -79,32 +79,42 @@ open class NSComparisonPredicate: NSPredicate {
     super.init(block: PredicateTrees.block(outcome))
   }
 
+  /// One of the library's, of a modifier that is Core Data's.
+  init(known comparison: FetchComparison) {
+    leftExpression = NSExpression(known: comparison.left)
+    rightExpression = NSExpression(known: comparison.right)
+    comparisonPredicateModifier = Modifier(comparison.modifier)
+    predicateOperatorType = Operator(comparison.operator)
+    options = Options(rawValue: UInt(comparison.options.rawValue))
+    outcome = .success(.comparison(comparison))
+    super.init(block: PredicateTrees.block(outcome))
+  }
+
   /// The predicate itself: it does not change.
   open override func copy(with zone: NSZone? = nil) -> Any { self }
 
   /// Equal are those that ask the same.
-  open override func isEqual(_ object: Any?) -> Bool {
-    guard case .success(let mine) = outcome,
-      case .success(let theirs)? = (object as? NSComparisonPredicate)?.outcome
-    else { return self === object as? NSComparisonPredicate }
-    return mine == theirs
-  }
+  open override func isEqual(_ object: Any?) -> Bool { asksTheSame(as: object) }
 
-  open override var hash: Int { (try? outcome.get())?.hashValue ?? 0 }
+  open override var hash: Int { hashOfAsked }
 
   /// The predicate in words.
-  open override var description: String {
-    switch outcome {
-    case .success(let predicate): predicate.description
-    case .failure(let error): "\(error)"
-    }
-  }
+  open override var description: String { words }
 
   /// There are no archives of predicates.
   public required init?(coder: NSCoder) { nil }
 }
 
 extension NSComparisonPredicate.Modifier {
+  fileprivate init(_ known: FetchComparison.Modifier) {
+    self =
+      switch known {
+      case .direct: .direct
+      case .all: .all
+      case .any, .none: .any
+      }
+  }
+
   fileprivate var known: FetchComparison.Modifier {
     switch self {
     case .direct: .direct
@@ -115,6 +125,16 @@ extension NSComparisonPredicate.Modifier {
 }
 
 extension NSComparisonPredicate.Operator {
+  private static let all: [Self] = [
+    .lessThan, .lessThanOrEqualTo, .greaterThan, .greaterThanOrEqualTo, .equalTo, .notEqualTo,
+    .matches, .like, .beginsWith, .endsWith, .in, .contains, .between,
+  ]
+
+  fileprivate init(_ known: FetchComparison.Operator) {
+    // Each of the library's is the one of one case here.
+    self = Self.all.first { $0.known == known } ?? .equalTo
+  }
+
   fileprivate var known: FetchComparison.Operator {
     switch self {
     case .lessThan: .less

@@ -25,8 +25,7 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
   public let expressionType: ExpressionType
   /// The value of a constant as it was given.
   public let constantValue: Any?
-  /// The expressions that a function works on, or of a list.
-  public let arguments: [NSExpression]?
+  private let givenArguments: [NSExpression]?
   /// The name of a function: `sum:`, `add:to:`.
   public let function: String
   /// As the library has it, or why it has none.
@@ -43,18 +42,33 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
     self.function = function
     levels = 1 + (arguments ?? []).reduce(0) { max($0, $1.levels) }
     // One that is too deep for the library keeps none: to let go of them, each within the other, would need a stack as deep.
-    self.arguments = levels > PredicateNesting.levelsMax ? [] : arguments
+    givenArguments = levels > PredicateNesting.levelsMax ? [] : arguments
   }
 
   /// One of the library's.
   convenience init(known expression: FetchExpression) {
-    self.init(Self.type(of: expression), .success(expression))
+    let value: Any? = expression.constant
+    var name = ""
+    if case .function(let function, _, _) = expression { name = function.rawValue }
+    self.init(Self.type(of: expression), .success(expression), constant: value, function: name)
+  }
+
+  /// The expressions that a function works on, or of a list.
+  open var arguments: [NSExpression]? {
+    if let givenArguments { return givenArguments }
+    switch outcome {
+    case .success(.function(_, let parts, _)), .success(.list(let parts, _)):
+      return parts.map(NSExpression.init(known:))
+    default: return nil
+    }
   }
 
   private static func type(of expression: FetchExpression) -> ExpressionType {
     switch expression {
     case .constant: .constantValue
     case .keyPath(let path): path.isEmpty ? .evaluatedObject : .keyPath
+    // As it stands in a key path: `books.@count`.
+    case .collection(_, .keyPath(let owner), _, _) where !owner.isEmpty: .keyPath
     case .variable: .variable
     case .list: .aggregate
     case .subquery: .subquery
@@ -178,10 +192,10 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
       }
       return comparison.left
     }
-    let kind = (try? outcome.get()).map(Self.type) ?? .function
-    var constant: Any?
-    if case .success(.constant(let value)) = outcome { constant = foundationValue(value.plain) }
-    self.init(kind, outcome, constant: constant)
+    switch outcome {
+    case .success(let expression): self.init(known: expression)
+    case .failure: self.init(.function, outcome)
+    }
   }
 
   /// The evaluated object itself: `SELF`.
@@ -233,14 +247,19 @@ open class NSExpression: NSObject, @unchecked Sendable {  // nothing of it chang
 
   /// The names of a key path, joined by dots; empty for another expression.
   open var keyPath: String {
-    if case .success(.keyPath(let path)) = outcome { return path.joined(separator: ".") }
-    return ""
+    switch outcome {
+    case .success(.keyPath(let path)): path.joined(separator: ".")
+    case .success(let expression) where expressionType == .keyPath: expression.description
+    default: ""
+    }
   }
 
-  /// The name of a variable; empty for another expression.
+  /// The name of a variable, or of a subquery's; empty for another expression.
   open var variable: String {
-    if case .success(.variable(let name, _)) = outcome { return name }
-    return ""
+    switch outcome {
+    case .success(.variable(let name, _)), .success(.subquery(_, let name, _, _)): name
+    default: ""
+    }
   }
 
   /// The expression in words.

@@ -25,54 +25,47 @@ extension NSPredicateMaking {
     self = Self.made(predicateFormat, arguments ?? [])
   }
 
+  /// A predicate in words, with its arguments in a list of C's, as `withVaList(_:_:)` makes one: numbers and objects.
+  public init(format predicateFormat: String, arguments argList: CVaListPointer) {
+    self = Self.made(predicateFormat, ListedArguments.read(argList, for: predicateFormat))
+  }
+
+  /// What a `#Predicate` asks of objects. A fetch finds by it what a property of the class reads; what cannot be asked of a store
+  /// makes the fetch throw.
+  public init?<Input: ManagedObject>(_ predicate: Foundation.Predicate<Input>) {
+    guard let made = TypedPredicate(predicate) as? Self else { return nil }
+    self = made
+  }
+
   private static func made(_ format: String, _ arguments: [Any?]) -> Self {
     let values = arguments.map(predicateArgument)
     let outcome = Result { () throws(FetchError) in
       try FetchPredicate(format: format, argumentsAtLeast: values)
     }
-    guard let made = KnownPredicate(outcome) as? Self else {
-      preconditionFailure("\(Self.self) is not made by a format: make an NSPredicate")
+    guard let made = NSPredicate.made(outcome) as? Self else {
+      preconditionFailure("\"\(format)\" makes no \(Self.self): make an NSPredicate")
     }
     return made
   }
 }
 
-/// A predicate that knows what it asks.
-final class KnownPredicate: NSPredicate {
-  let outcome: Result<FetchPredicate, FetchError>
-
-  init(_ outcome: Result<FetchPredicate, FetchError>) {
-    self.outcome = outcome
-    super.init(block: PredicateTrees.block(outcome))
-  }
-
-  /// There are no archives of predicates.
-  required init?(coder: NSCoder) { nil }
-
-  /// Nothing of it changes.
-  override func copy(with zone: NSZone? = nil) -> Any { self }
-
-  override func isEqual(_ object: Any?) -> Bool {
-    guard case .success(let mine) = outcome,
-      case .success(let theirs)? = (object as? KnownPredicate)?.outcome
-    else { return self === object as? KnownPredicate }
-    return mine == theirs
-  }
-
-  override var hash: Int { (try? outcome.get())?.hashValue ?? 0 }
-
-  override var description: String {
-    switch outcome {
-    case .success(let predicate): predicate.description
-    case .failure(let error): "\(error)"
-    }
-  }
-}
-
 extension NSPredicate {
   /// A predicate of the library's.
-  static func made(of predicate: FetchPredicate) -> NSPredicate {
-    KnownPredicate(.success(predicate))
+  static func made(of predicate: FetchPredicate) -> NSPredicate { made(.success(predicate)) }
+
+  /// A predicate of the class that Core Data gives it: one that compares, one of others, or another one.
+  fileprivate static func made(_ outcome: Result<FetchPredicate, FetchError>) -> NSPredicate {
+    guard case .success(let predicate) = outcome else { return KnownPredicate(outcome) }
+    switch predicate {
+    case .comparison(var comparison) where comparison.modifier == .none:
+      comparison.modifier = .any
+      return KnownCompoundPredicate(.not, [.comparison(comparison)], predicate)
+    case .comparison(let comparison): return NSComparisonPredicate(known: comparison)
+    case .and(let parts, _): return KnownCompoundPredicate(.and, parts, predicate)
+    case .or(let parts, _): return KnownCompoundPredicate(.or, parts, predicate)
+    case .not(let part, _): return KnownCompoundPredicate(.not, [part], predicate)
+    case .constant, .block, .tooDeep: return KnownPredicate(outcome)
+    }
   }
 
   /// The predicate with each `$NAME` replaced by the value of that name. A variable without a value makes the fetch that
@@ -86,18 +79,28 @@ extension NSPredicate {
         throw FetchError(.argument, "\(error)", suggestion: "Correct the predicate.")
       }
     }
-    return KnownPredicate(outcome)
+    return Self.made(outcome)
   }
 
-  /// The predicate as the library has it. A block of the application's is one for objects in memory, which fetches refuse.
+  /// The predicate as the library has it. A block of the application's is one for objects in memory.
+  ///
+  /// - Parameter context: Knows what Swift properties read; nil where the predicate is of none.
   /// - Throws: `FetchError` for a format that does not parse.
-  func known() throws -> FetchPredicate { try known(within: 0) }
+  func known(in context: NSManagedObjectContext? = nil) throws -> FetchPredicate {
+    try known(in: context, within: 0)
+  }
 
-  private func known(within levels: Int) throws -> FetchPredicate {
+  private func known(
+    in context: NSManagedObjectContext?, within levels: Int
+  ) throws -> FetchPredicate {
+    if let known = self as? any KnowingPredicate { return try known.outcome.get() }
+    if let typed = self as? TypedPredicate { return try typed.asked(in: context) }
     if let compound = self as? NSCompoundPredicate {
       // The library says that it is too deep, where this would not come back.
       guard levels < PredicateNesting.levelsMax else { return .tooDeep }
-      let parts = try compound.subpredicates.map { try $0.known(within: levels + 1) }
+      let parts = try compound.subpredicates.map {
+        try $0.known(in: context, within: levels + 1)
+      }
       switch compound.compoundPredicateType {
       case .and: return .and(parts)
       case .or: return .or(parts)
@@ -105,8 +108,6 @@ extension NSPredicate {
       @unknown default: break
       }
     }
-    if let known = self as? KnownPredicate { return try known.outcome.get() }
-    if let known = self as? NSComparisonPredicate { return try known.outcome.get() }
     for value in [true, false] where isEqual(NSPredicate(value: value)) { return .constant(value) }
     let block = Carried(self)
     return FetchPredicate { block.value.evaluate(with: $0) }
@@ -166,7 +167,7 @@ struct OneValue: PropertySource {
     return .scalar(value.length.map { .integer($0) } ?? .null)
   }
 
-  private static func elements(of value: Any?) -> [Any?]? {
+  static func elements(of value: Any?) -> [Any?]? {
     switch value {
     case let array as NSArray: array.map { $0 }
     case let set as NSSet: set.allObjects
@@ -177,7 +178,7 @@ struct OneValue: PropertySource {
     }
   }
 
-  private static func source(_ element: Any?) -> any PropertySource {
+  static func source(_ element: Any?) -> any PropertySource {
     switch element {
     case let object as ManagedObject: object
     case let values as [String: Any]: NamedValues(values: values)
@@ -195,7 +196,16 @@ struct NamedValues: PropertySource {
   var predicateObjectKey: ObjectKey? { nil }
 
   func predicateValue(forKey key: String) -> PredicateValue? {
-    .scalar(propertyValue(values[key]) ?? .null)
+    let value = values[key]
+    if let scalar = propertyValue(value) { return .scalar(scalar) }
+    if let elements = OneValue.elements(of: value) {
+      return .objects(elements.map(OneValue.source))
+    }
+    switch value {
+    case let object as ManagedObject: return .object(object)
+    case is [String: Any], is NSDictionary: return .object(OneValue.source(value))
+    default: return .scalar(.null)
+    }
   }
 }
 

@@ -7,7 +7,8 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
   /// What the application calls the container.
   public let name: String
   /// The coordinator of its stores.
-  public let persistentStoreCoordinator: NSPersistentStoreCoordinator
+  public var persistentStoreCoordinator: NSPersistentStoreCoordinator { coordinator }
+  private var coordinator: NSPersistentStoreCoordinator  // set while the container is made
   private let descriptions: Mutex<[NSPersistentStoreDescription]>
   /// Descriptions that were loaded, with their stores.
   private let loaded = Mutex<
@@ -15,6 +16,8 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
   >(
     [])
   private let main = Mutex<NSManagedObjectContext?>(nil)
+  /// Why there is no model; nil where there is one.
+  private let missingModel = Mutex<(any Error)?>(nil)
 
   /// A container with one store, `NAME.sqlite` in `defaultDirectoryURL()`.
   ///
@@ -23,27 +26,46 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
   ///   - model: It is frozen when a store is loaded.
   public init(name: String, managedObjectModel model: NSManagedObjectModel) {
     self.name = name
-    persistentStoreCoordinator = PersistentStoreCoordinator(managedObjectModel: model)
+    coordinator = PersistentStoreCoordinator(managedObjectModel: model)
     let url = Self.defaultDirectoryURL().appendingPathComponent("\(name).sqlite")
     descriptions = Mutex([PersistentStoreDescription(url: url)])
   }
 
-  /// A container with the model of that name in the program's resources, and one store. A model that is not there, or that
-  /// cannot be read, is a precondition failure.
+  /// A container with the model of that name in the program's resources, and one store. Where there is none, or it cannot be
+  /// read, the log says so (`driftless.model`), the container has a model without entities, and
+  /// ``loadPersistentStores(completionHandler:)`` gives the error.
   public convenience init(name: String) {
     do {
       let found = try PersistentContainer(name: name)
       self.init(name: name, managedObjectModel: found.managedObjectModel)
     } catch {
-      preconditionFailure("\(error)")
+      self.init(name: name, managedObjectModel: NSManagedObjectModel())
+      let missing = Self.missingModel(named: name, error)
+      PersistentContainer.logMissingModel("\(missing.localizedDescription)")
+      missingModel.withLock { $0 = missing }
     }
   }
 
-  /// A container on stores that are open.
-  init(_ known: PersistentContainer) {
-    name = known.name
-    persistentStoreCoordinator = known.persistentStoreCoordinator
-    descriptions = Mutex(known.persistentStoreDescriptions)
+  private static func missingModel(named name: String, _ reason: any Error) -> CocoaError {
+    CocoaError(
+      CocoaError.Code(rawValue: NSManagedObjectModelReferenceNotFoundError),
+      userInfo: [
+        NSLocalizedDescriptionKey: "There is no model \(name) to load: \(reason)",
+        NSLocalizedRecoverySuggestionErrorKey:
+          "Put \(name).momd or \(name).xcdatamodeld into the resources of the program, or make the container with "
+          + "init(name:managedObjectModel:).",
+        NSUnderlyingErrorKey: reason,
+      ])
+  }
+
+  /// A container on stores that are open. Not a designated one: a class of an application's inherits `init(name:)` only where it
+  /// sees all of these.
+  convenience init(_ known: PersistentContainer) {
+    self.init(
+      name: known.name,
+      managedObjectModel: known.persistentStoreCoordinator.managedObjectModel)
+    coordinator = known.persistentStoreCoordinator
+    descriptions.withLock { $0 = known.persistentStoreDescriptions }
   }
 
   /// The user's folder for the data of programs: `$XDG_DATA_HOME`, else `~/.local/share`.
@@ -73,6 +95,8 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {  // what chang
     for description in persistentStoreDescriptions where !isLoaded(description) {
       let work: @Sendable () -> Void = {
         do {
+          // A file without any tables would be no store of the model that is missing.
+          if let missing = self.missingModel.withLock({ $0 }) { throw missing }
           let store = try self.persistentStoreCoordinator.attach(description)
           self.loaded.withLock { loaded in
             loaded.removeAll { $0.description === description }

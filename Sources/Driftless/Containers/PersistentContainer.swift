@@ -1,4 +1,5 @@
 public import Foundation
+import Logging
 import Synchronization
 
 /// Stores and what is needed to work with them.
@@ -67,6 +68,11 @@ public final class PersistentContainer: Sendable {
     let missing = Bundle.main.bundleURL.appendingPathComponent("\(name).momd")
     self.init(
       name: name, managedObjectModel: try ManagedObjectModel(contentsOf: found ?? missing))
+  }
+
+  /// Tells of a model that a container cannot have, where its initialiser throws nothing.
+  package static func logMissingModel(_ text: String) {
+    Logger(label: "driftless.model").error("\(text)")
   }
 
   private init(

@@ -60,14 +60,17 @@ enum StoreOptionKey {
       ("synchronous", "3"):
       options.durability = .full
     case ("synchronous", "NORMAL"), ("synchronous", "1"): options.durability = .normal
-    // Asked for so that the file is whole without a log once it is closed: so it is here, by the log's last checkpoint.
-    case ("journal_mode", "WAL"), ("journal_mode", "DELETE"), ("journal_mode", "TRUNCATE"),
-      ("journal_mode", "PERSIST"):
-      return
+    case ("journal_mode", "WAL"): options.hasRollbackJournalWhenClosed = false
+    // A file that is open has a log, by which several processes share it. What is asked for is one file that anybody opens, which it
+    // is once it is closed: of these modes it keeps no more than that it has no log.
+    case ("journal_mode", "DELETE"), ("journal_mode", "TRUNCATE"), ("journal_mode", "PERSIST"):
+      options.hasRollbackJournalWhenClosed = true
     default:
       throw StoreError(
         .invalidArgument, "A store does not take the pragma \(name) = \(value).",
-        suggestion: "Set synchronous to FULL or NORMAL; the rest is the store's own affair.")
+        suggestion:
+          "Set synchronous to FULL or NORMAL, and journal_mode to WAL or DELETE; the rest is the store's own affair."
+      )
     }
   }
 

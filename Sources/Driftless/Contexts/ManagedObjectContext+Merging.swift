@@ -169,6 +169,11 @@ extension ManagedObjectContext {
     postObjectsDidChange(
       [.insertedObjects: inserted, .refreshedObjects: refreshed, .deletedObjects: deleted], changes)
     postDidMerge(changes)
+    // Children that heard of it before may have read what was here then.
+    if hasChildren {
+      persistentStoreCoordinator.publish(
+        ContextChanges(source: number, target: number, parts: parts))
+    }
   }
 
   /// The part as one of a store of this coordinator: what was saved through another one, which has the same store, names objects by

@@ -81,9 +81,17 @@ extension ManagedObjectContext {
   package func propertyName(
     of keyPath: AnyKeyPath, in type: ManagedObject.Type, _ read: (ManagedObject) -> Any?
   ) throws(FetchError) -> String {
-    let probe = PropertyProbe(persistentStoreCoordinator)
-    if let path = try probe.path(of: keyPath, in: type, read) { return path.joined(separator: ".") }
-    switch try probe.meaning(of: keyPath, in: type, read) {
+    try PropertyProbe(persistentStoreCoordinator).name(of: keyPath, in: type, read)
+  }
+}
+
+extension PropertyProbe {
+  /// The name of what a key path reads, or the names that it leads through.
+  fileprivate func name(
+    of keyPath: AnyKeyPath, in type: ManagedObject.Type, _ read: (ManagedObject) -> Any?
+  ) throws(FetchError) -> String {
+    if let path = try path(of: keyPath, in: type, read) { return path.joined(separator: ".") }
+    switch try meaning(of: keyPath, in: type, read) {
     case .object: return "SELF"
     case .property(let name): return name
     }
@@ -93,6 +101,19 @@ extension ManagedObjectContext {
 extension ManagedObject {
   /// The entity that the class stands for: ``entity()``.
   package class func knownEntity() throws(ObjectError) -> EntityDescription { try entity() }
+
+  /// The name of the property that a key path of the class reads, by the model that the class's entity is of.
+  package class func knownPropertyName(
+    of keyPath: AnyKeyPath, _ read: (ManagedObject) -> Any?
+  ) throws(FetchError) -> String {
+    let model: ManagedObjectModel?
+    do throws(ObjectError) { model = try entity().knownModel } catch {
+      throw FetchError(.unknownKey, error.message, suggestion: error.suggestion)
+    }
+    let probe = PropertyProbe(
+      PersistentStoreCoordinator(managedObjectModel: model ?? ManagedObjectModel()))
+    return try probe.name(of: keyPath, in: self, read)
+  }
 
   /// Is in no context, after it was made for none.
   package final func becomeLoose() { detach() }

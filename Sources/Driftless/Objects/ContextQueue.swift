@@ -51,6 +51,23 @@ package final class ContextQueue: Sendable {
     return try queue.sync { try hold(for: waiting, body) }
   }
 
+  /// Does the work as ``sync(_:)`` does, unless the queue is taken for longer than a moment: what takes it may be waiting for
+  /// the caller.
+  ///
+  /// - Returns: Whether it was done.
+  package func syncUnlessTaken(_ body: () throws -> Void) rethrows -> Bool {
+    if isHeld {
+      try body()
+      return true
+    }
+    let loan = QueueLoan()
+    async { loan.offer() }
+    guard loan.take() else { return false }
+    defer { loan.giveBack() }
+    try hold(for: Self.isOnMain ? Holding(.main, Self.held) : Self.held, body)
+    return true
+  }
+
   /// Does the work after what was sent before.
   package func async(_ body: @escaping @Sendable () -> Void) {
     let line = state.withLock { add(body, to: &$0) }

@@ -61,11 +61,27 @@ extension ManagedObject {
   final func destinations(_ slot: Int) -> [ManagedObject] {
     guard let graph else { return looseEnds(slot) }
     if state.contains(.asleep) { fire() }
-    let objects = destinationKeys(slot).compactMap {
+    let present = destinations(of: slot)
+    if let held = present.held(departures: graph.departureCount) { return held }
+    let objects = present.content.compactMap {
       graph.object(for: $0, in: shape.planIndex, adopting: ManagedObject.self)
     }
-    if graph.holdsMembers { collection(ifUsed: slot)?.hold(objects) }
+    if graph.holdsMembers {
+      collection(ifUsed: slot)?.hold(objects, departures: graph.departureCount)
+    }
     return objects
+  }
+
+  /// The objects of a to-many relationship in a form that is made once, for as long as it holds these; nil for what is none.
+  package final func members<Form>(
+    forKey name: String, as make: ([ManagedObject]) -> Form?
+  ) -> Form? {
+    guard let slot = shape.layout.index(named: name), shape.relations[slot]?.isToMany == true else {
+      return nil
+    }
+    let objects = destinations(slot)
+    guard let present = collection(ifUsed: slot) else { return make(objects) }
+    return present.heldForm { make(objects) }
   }
 
   final func contains(_ object: ManagedObject, in slot: Int) -> Bool {

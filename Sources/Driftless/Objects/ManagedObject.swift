@@ -132,6 +132,7 @@ open class ManagedObject {
   /// Belongs to no graph any more: its values move out of the graph's memory.
   final func leaveGraph() {
     guard let graph else { return }
+    graph.departureCount += 1
     graph.retained?.remove(self)
     // What it was known by outlives its place in the graph.
     if key > 0 { _ = objectID }
@@ -242,6 +243,29 @@ open class ManagedObject {
   open func willTurnIntoFault() {}
   /// After its values were dropped.
   open func didTurnIntoFault() {}
+
+  // MARK: Keys without a property, to override
+
+  /// What key-value coding of the module `CoreData` gives for a key that is no property of the model or the class: an error of
+  /// the next save, and nil, unless overridden.
+  open func value(forUndefinedKey key: String) -> Any? {
+    deferError { throw unknownProperty(key) }
+    return nil
+  }
+  /// What key-value coding of the module `CoreData` does with a value for a key that is no property of the model or the class: it
+  /// is an error of the next save, unless overridden.
+  open func setValue(_ value: Any?, forUndefinedKey key: String) {
+    deferError { throw unknownProperty(key) }
+  }
+  /// What key-value coding of the module `CoreData` does with nil for a property of the class that is a number: it is an error of
+  /// the next save, unless overridden.
+  open func setNilValueForKey(_ key: String) {
+    deferError {
+      throw ObjectError(
+        .typeMismatch, "\(key) of \(entity.name) is a number and cannot be nil",
+        suggestion: "Set a number, or override setNilValueForKey(_:).")
+    }
+  }
 
   /// Throws what keeps the new object from being saved. Call super first.
   ///

@@ -47,6 +47,8 @@ final class ObjectGraph {
   var sourceLink: (any ObjectSourceLink)?
   /// The context. It may end elsewhere while an object asks it: whoever asks holds it.
   var source: (any ObjectSource)? { sourceLink?.source }
+  /// How many objects were taken out of it: under the key of each there may be another one.
+  @exclusivity(unchecked) var departureCount = 0  // as the keys
   /// Registers how to take changes back.
   @exclusivity(unchecked) var undoManager: UndoManager? {
     didSet { mark(.undoable, undoManager != nil) }

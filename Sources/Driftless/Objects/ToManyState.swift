@@ -3,33 +3,62 @@
 /// The other end of a relationship adds and removes here without reading what the store holds.
 final class ToManyState {
   /// What the store holds; nil before it is read.
-  private(set) var stored: [ObjectKey]?
+  private(set) var stored: [ObjectKey]? { didSet { isHeldAsItIs = false } }
   /// What was added, in its order; what was taken away again leaves nothing in its place.
-  private var additions: [ObjectKey?] = []
+  private var additions: [ObjectKey?] = [] { didSet { isHeldAsItIs = false } }
   /// The places of the keys in ``additions``.
   private var addedPlaces: [Int64: Int] = [:]
-  private(set) var removed: [Int64: ObjectKey] = [:]
+  private(set) var removed: [Int64: ObjectKey] = [:] { didSet { isHeldAsItIs = false } }
   /// Whether a position in an ordered relationship was changed: then ``list`` is what is to be saved.
   private(set) var isArranged = false
   /// The present objects, once one in their middle was moved or taken away.
-  private var list: KeyList?
+  private var list: KeyList? { didSet { isHeldAsItIs = false } }
   private var cachedContent: [ObjectKey]?
   private var cachedMembers: Set<Int64>?
 
   /// The objects that were read last, where the context holds the members of relationships.
   private var held: [ManagedObject] = []
+  /// Whether nothing was changed since they were read, and how many objects had left the graph then.
+  private var isHeldAsItIs = false
+  private var departuresBefore = 0
+  /// The same objects in other forms, by their types.
+  private var heldForms: [ObjectIdentifier: Any] = [:]
 
   init(stored: [ObjectKey]?) { self.stored = stored }
 
   deinit { letGo() }
 
   /// Holds the present objects, and those alone, until the relationship is forgotten.
-  func hold(_ objects: [ManagedObject]) {
+  ///
+  /// - Parameter departures: How many objects have left the graph.
+  func hold(_ objects: [ManagedObject], departures: Int) {
     letGo()
     held = objects
+    departuresBefore = departures
+    isHeldAsItIs = true
   }
 
-  func letGo() { if !held.isEmpty { LettingGo.letGo(&held) } }
+  /// The objects that are held, as long as they are the present ones: nothing was changed, and none of them can have left the
+  /// graph, where another would have its key.
+  func held(departures: Int) -> [ManagedObject]? {
+    isHeldAsItIs && isRead && departures == departuresBefore ? held : nil
+  }
+
+  /// A form of the present objects, which were just asked for: made once for as long as they are these.
+  func heldForm<Form>(_ make: () -> Form?) -> Form? {
+    guard isHeldAsItIs else { return make() }
+    // Nothing kept is no form, also where the form is an optional.
+    if let kept = heldForms[ObjectIdentifier(Form.self)], let form = kept as? Form { return form }
+    let form = make()
+    heldForms[ObjectIdentifier(Form.self)] = form
+    return form
+  }
+
+  func letGo() {
+    isHeldAsItIs = false
+    if !heldForms.isEmpty { heldForms = [:] }
+    if !held.isEmpty { LettingGo.letGo(&held) }
+  }
 
   var isRead: Bool { stored != nil }
   var added: [ObjectKey] { additions.compactMap { $0 } }

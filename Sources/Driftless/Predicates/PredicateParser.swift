@@ -275,6 +275,18 @@ extension FetchPredicate {
     self = try parser.parse()
   }
 
+  /// The placeholders of a format string that take an argument each, in their order: `%@`, `%K`, `%ld`.
+  /// - Throws: ``FetchError`` for what are no words of a format.
+  package static func placeholders(of format: String) throws(FetchError) -> [String] {
+    try PredicateLexer.tokens(of: format).tokens.compactMap { token in
+      switch token.kind {
+      case .value(_, let placeholder): placeholder
+      case .key: "%K"
+      default: nil
+      }
+    }
+  }
+
   /// Reads a format string; arguments that it does not ask for are passed over, as in Core Data.
   package init(format: String, argumentsAtLeast arguments: [Any?]) throws(FetchError) {
     var parser = try PredicateParser(format: format, arguments: arguments, takesMore: true)

@@ -259,7 +259,12 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
       }
       self.checkpoint($0, force: true)
       // What is left in the log is there because somebody reads, writes or looks at it: the next to open it goes on.
-      if (self.checkpointer?.walBytes ?? 0) > 0 { $0.keepLogOnClose() }
+      if (self.checkpointer?.walBytes ?? 0) > 0 {
+        $0.keepLogOnClose()
+      } else if self.givenOptions.hasRollbackJournalWhenClosed, !self.isReadOnly {
+        // Refused while another process has it open: the last one to close it says so, or nobody.
+        _ = try? $0.scalar(StoreFile.useRollbackJournal)
+      }
     }
   }
 

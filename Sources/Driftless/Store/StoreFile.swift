@@ -71,6 +71,7 @@ struct StoreFile {
   }
 
   static let useWAL = "PRAGMA journal_mode = WAL"
+  static let useRollbackJournal = "PRAGMA journal_mode = DELETE"
 
   static func isEmpty(_ connection: SQLiteConnection) throws -> Bool {
     try connection.scalar("SELECT COUNT(*) FROM sqlite_master") == .integer(0)

@@ -46,6 +46,10 @@ public struct StoreOptions: Hashable, Sendable {
   /// likes, so that waiting for one could take for ever.
   public var queryGenerationsMax = 32
 
+  /// Whether the file says of itself, once nobody has it open any more, that it is written with a rollback journal, as one of
+  /// `journal_mode = DELETE` does. While it is open it has a write-ahead log.
+  var hasRollbackJournalWhenClosed = false
+
   /// What brings a store of another model to the one that it is opened with; nil where none was asked for.
   var migration: StoreMigrator?
 

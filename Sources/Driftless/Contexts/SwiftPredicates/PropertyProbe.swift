@@ -32,6 +32,8 @@ final class PropertyProbe {
   init(_ coordinator: PersistentStoreCoordinator) {
     context = ManagedObjectContext(coordinator)
     context.tracksObservation = true
+    // None is ever saved: a model is enough.
+    context.standIn.makesObjectsWithoutStore = true
   }
 
   /// - Parameter read: reads the key path.
