@@ -29,9 +29,12 @@ extension SyncEngine {
       status.generation = state.generation
       status.cursor = state.cursor
       status.head = max(state.head, state.cursor)
-      status.lastSync = state.lastSync
-      status.lastError = state.lastError
-      status.failure = try lastFailure(transaction, state, now: store.now)
+      status.isCopy = try store.isOfOtherFile(transaction)
+      if !status.isCopy {
+        status.lastSync = state.lastSync
+        status.lastError = state.lastError
+        status.failure = try lastFailure(transaction, state, now: store.now)
+      }
       status.zoneWasReplaced = try transaction.setting(replacedSetting) != nil
       status.reconciled = try lastReconciliation(transaction)
       status.conflicts = try Journal.count(on: connection)

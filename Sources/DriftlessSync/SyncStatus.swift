@@ -121,6 +121,9 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   /// Whether the zone was replaced on purpose since the store took its state, as enrolling again found: the next sync keeps
   /// what the store holds in a file beside it, and takes the zone's state.
   public var zoneWasReplaced: Bool
+  /// Whether the store's file is a copy of the one that it was enrolled or synced in, or that one put back, and has not synced
+  /// itself so far: how the last sync ended is the other's then, and not told here.
+  public var isCopy = false
   /// When a sync last succeeded; nil for never.
   public var lastSync: Date?
   /// What the last failure was; nil after a success.

@@ -44,6 +44,8 @@ enum SyncTuning {
   static let smallApplyBytes = 64 << 10
   /// A large value lies on the disk once while it travels, once where it belongs, and once in the write-ahead log on its way there.
   static let valueShare = 3
+  /// Large values that are let go of in one transaction.
+  static let letGoAtOnce = 16
   /// Answers to pieces of a large value that bring it no further, before a server is taken to be none.
   static let valueAnswersMax = 8
   /// Bytes. What is refused as too large is sent in smaller parts, down to this: no server, and no proxy before one, takes less.

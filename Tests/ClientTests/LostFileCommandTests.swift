@@ -55,6 +55,22 @@ struct LostFileCommandTests {
     try StoreCheckCommand.parse([url.path]).perform()
   }
 
+  @Test("Status of a store that was copied without its folder says so, and how to get out")
+  @MainActor func copiedAlone() async throws {
+    let directory = try TemporaryDirectory()
+    let url = try store(directory)
+    let folder = directory.file(".album_SUPPORT")
+    func report() async throws -> StatusReport { try await StatusLook().report(of: url) }
+    #expect(try await report().lostFolder == nil)
+    try FileManager.default.moveItem(at: folder, to: directory.file("elsewhere"))
+    let told = try await report()
+    #expect(told.lostFolder?.path.contains(".album_SUPPORT") == true)
+    #expect(told.lines.contains { $0.hasPrefix("no folder:") }, "\(told.lines)")
+    #expect(told.reason?.contains("syncctl store give-up-lost") == true, "\(told.reason ?? "")")
+    try FileManager.default.moveItem(at: directory.file("elsewhere"), to: folder)
+    #expect(try await report().lostFolder == nil)
+  }
+
   @Test(
     "An import that meets such objects says how to get out, and blames no line", arguments: [1, 2])
   @MainActor func importing(count: Int) throws {

@@ -212,6 +212,27 @@ import Testing
         == ["", ".children", ".number", ".number", ".parent"].map { "unknown-setting Item\($0)" })
   }
 
+  @Test("Who says that values wait which never do, or says it in words that mean nothing, is told")
+  func fetchTimes() throws {
+    func attribute(
+      _ name: String, _ type: AttributeType, _ word: String, _ policy: ConflictPolicy? = nil
+    ) -> AttributeDescription {
+      let attribute = AttributeDescription(name, type, conflictPolicy: policy)
+      attribute.userInfo[FetchTiming.userInfoKey] = word
+      return attribute
+    }
+    let transient = attribute("transient", .binaryData, "firstUse")
+    transient.isTransient = true
+    let findings = try lint([
+      attribute("photo", .binaryData, "firstUse"), attribute("word", .string, "firstUse"),
+      attribute("marks", .transformable, "firstUse", .union), transient,
+      attribute("misspelt", .binaryData, "first-use"), attribute("early", .string, "eager"),
+    ])
+    #expect(
+      name(findings).sorted()
+        == ["marks", "misspelt", "transient", "word"].map { "unfit-fetch Item.\($0)" })
+  }
+
   @Test("It ends with 21 where something was found, and JSON has every key")
   func command() async throws {
     let directory = try TemporaryDirectory()

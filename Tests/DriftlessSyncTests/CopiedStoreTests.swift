@@ -77,13 +77,15 @@ struct CopiedStoreTests {
     try original.insert("Item", ["title": .string("shared")])
     try await original.sync()
     let copy = try await copy(through: network)
+    #expect(try copy.status.isCopy && copy.status.lastSync == nil, "it is the original's")
+    #expect(try !original.status.isCopy && original.status.lastSync != nil)
     network.beforePull = { throw ProtocolError(.busy, "Nobody answers", suggestion: "") }
     await #expect(throws: (any Error).self) { try await copy.sync() }
     #expect(try copy.status.lastSync == nil)
     network.beforePull = nil
     clock.advance(milliseconds: 20_000)
     try await copy.sync()
-    #expect(try copy.status.lastSync == copy.store.now)
+    #expect(try copy.status.lastSync == copy.store.now && !copy.status.isCopy)
     #expect(try original.status.lastSync != copy.status.lastSync)
   }
 

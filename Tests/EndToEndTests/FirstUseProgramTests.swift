@@ -79,5 +79,20 @@ import Testing
       #expect(try kiosk.export() == studio.export(), "killed at \(number)")
     }
     #expect(try kiosk.status()["valuesInZone"] as? Int == 0)
+
+    for number in [1, 3, 6, 10, 16] {
+      _ = try kiosk.attempt(["values", "let-go"], .kill, at: number)
+      try kiosk.expectSound("killed at \(number)")
+      let gone = try kiosk.run(["values", "let-go", "--store", kiosk.store.path])
+      #expect(gone.contains("let go of"), "\(gone)")
+      #expect(try kiosk.status()["valuesInZone"] as? Int == 1, "killed at \(number)")
+      #expect(try kiosk.status()["state"] as? String == "in-step")
+      try kiosk.run(["values", "download", "--store", kiosk.store.path])
+      #expect(try kiosk.export() == studio.export(), "killed at \(number)")
+    }
+    let kept = try kiosk.run([
+      "values", "let-go", "--store", kiosk.store.path, "--keep-bytes", "1200000",
+    ])
+    #expect(kept.contains("nothing was let go of"), "\(kept)")
   }
 }

@@ -173,23 +173,6 @@ extension Scenario {
       $0.keepsFewEntries = true
       $0.interludes = 25
     },
-    make("large values on first use") {
-      $0.server = .sqlite
-      $0.hasLargeValues = true
-      $0.hasFirstUse = true
-      $0.hasJoins = true
-      $0.hasDeleteRules = true
-      $0.flippedBits = 2
-    },
-    make("large values on first use, of restored servers in renewed zones") {
-      $0.server = .sqlite
-      $0.hasLargeValues = true
-      $0.hasFirstUse = true
-      $0.hasRepeatedValues = true
-      $0.hasJoins = true
-      $0.hasServerRestores = true
-      $0.hasZoneRenewals = true
-    },
     make("twins of stores that came back") {
       $0.hasLeaves = true
       $0.hasTwins = true

@@ -64,6 +64,8 @@ extension Simulation {
       version: newest, name: "joining\(hosts.count)-\(trace.count)")
     hosts.removeLast()
     let report = try await joining.engine.sync()
+    // A snapshot has the names of large values: what waits in the zone is fetched as by everybody else.
+    if scenario.hasFirstUse { await fetchAll(joining) }
     try joining.look()
     if joining.image != newcomer {
       fail(

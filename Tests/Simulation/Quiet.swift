@@ -83,7 +83,7 @@ extension Simulation {
   }
 
   /// Somebody looks at every large value: what comes is what was set.
-  private func fetchAll(_ host: Host) async {
+  func fetchAll(_ host: Host) async {
     do {
       let report = try await host.engine.downloadAll()
       if report.values > 0 { tell("\(host.name) fetches \(report.values) values") }

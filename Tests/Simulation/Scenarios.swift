@@ -36,6 +36,23 @@ extension Scenario: CustomTestStringConvertible {
       $0.hasJoins = true
       $0.flippedBits = 2
     },
+    make("large values on first use") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasFirstUse = true
+      $0.hasJoins = true
+      $0.hasDeleteRules = true
+      $0.flippedBits = 2
+    },
+    make("large values on first use, of restored servers in renewed zones") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasFirstUse = true
+      $0.hasRepeatedValues = true
+      $0.hasJoins = true
+      $0.hasServerRestores = true
+      $0.hasZoneRenewals = true
+    },
     make("large values in renewed zones") {
       $0.server = .sqlite
       $0.hasLargeValues = true

@@ -7,13 +7,16 @@ import SyncDaemon
 struct ValuesCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "values",
-    abstract: "Look at large values that the zone has and the store has not, or fetch them.",
+    abstract:
+      "Look at large values that the zone has and the store has not, fetch them, or let them go.",
     discussion: """
       A store may fetch large values when somebody asks for them (syncctl enroll --values, \
       driftless.fetch in the model). Until then their objects say that the zone has them, and \
       everything else is as ever.
       """,
-    subcommands: [ValuesListCommand.self, ValuesDownloadCommand.self],
+    subcommands: [
+      ValuesListCommand.self, ValuesDownloadCommand.self, ValuesLetGoCommand.self,
+    ],
     defaultSubcommand: ValuesListCommand.self)
 }
 
@@ -61,25 +64,14 @@ struct ValuesDownloadCommand: ControlCommand {
 
   @OptionGroup var target: StoreArguments
   @OptionGroup var keys: KeyArguments
-  @Option(name: .long, help: "Those of one object, by its identity.")
-  var object: String?
-  @Option(name: .long, help: "Those of the objects of one entity.")
-  var entity: String?
-  @Option(name: .long, help: "Those of one property.")
-  var property: String?
+  @OptionGroup var meant: MeantValues
   @OptionGroup var output: OutputOptions
-
-  func validate() throws {
-    if let object, UUID(uuidString: object) == nil {
-      throw ValidationError("--object is an identity, as syncctl values list shows it.")
-    }
-  }
 
   func perform() async throws {
     let store = try target.open()
     let before = try SyncEngine.awaitedValues(of: store)
     var left = try SyncEngine.wantValues(
-      of: store, object: object.flatMap { UUID(uuidString: $0) }, entity: entity, key: property)
+      of: store, object: meant.identity, entity: meant.entity, key: meant.property)
     let runner = SyncRunner(url: target.url, output: output, keys: keys.source)
     // A sync brings a bounded number of bytes.
     while left > 0 {
@@ -118,5 +110,80 @@ struct ValuesDownloadCommand: ControlCommand {
         ? "nothing was to be fetched"
         : "fetched \(values) large value\(values == 1 ? "" : "s") of \(bytes) bytes"
     }
+  }
+}
+
+/// Which large values a command is about.
+struct MeantValues: ParsableArguments {
+  @Option(name: .long, help: "Those of one object, by its identity.")
+  var object: String?
+  @Option(name: .long, help: "Those of the objects of one entity.")
+  var entity: String?
+  @Option(name: .long, help: "Those of one property.")
+  var property: String?
+
+  var identity: UUID? { object.flatMap { UUID(uuidString: $0) } }
+
+  func validate() throws {
+    if object != nil, identity == nil {
+      throw ValidationError("--object is an identity, as syncctl values list shows it.")
+    }
+  }
+}
+
+struct ValuesLetGoCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "let-go",
+    abstract: "Let go of large values that the zone has, so that they take no room here.",
+    discussion: """
+      It is about values that the store fetches on first use (syncctl enroll --values, driftless.fetch in \
+      the model). The zone is asked for each; what it has not, what waits to be sent, and what was \
+      encrypted stays. Their objects say then that the zone has them, and syncctl values download fetches \
+      them again. A daemon that keeps the store does it, when one runs.
+
+      Files beside the store go with its next checkpoint; the store's own file gets smaller with syncctl \
+      store compact.
+
+      Example: syncctl values let-go --store shop.sqlite --keep-bytes 1000000000
+      """)
+
+  @OptionGroup var target: StoreArguments
+  @OptionGroup var keys: KeyArguments
+  @OptionGroup var meant: MeantValues
+  @Option(
+    name: .long,
+    help: "So many bytes of what is meant stay, those of the objects that were made last here.")
+  var keepBytes: Int64 = 0
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard keepBytes >= 0 else { throw ValidationError("--keep-bytes is no less than 0.") }
+  }
+
+  func perform() async throws {
+    let store = try target.open()
+    try SyncEngine.askToLetGo(
+      of: store, object: meant.identity, entity: meant.entity, key: meant.property,
+      keeping: keepBytes)
+    _ = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(.sync)
+    guard let report = try SyncEngine.letGoReport(of: store) else {
+      throw Failure(
+        .tryAgain, code: "values-kept", "The large values could not be let go of: all are here.",
+        suggestion:
+          "Run it again: the zone has to answer, and the names have to be those of the model")
+    }
+    try output.put(report, line: Self.text(report))
+  }
+
+  private static func text(_ report: LetGoReport) -> String {
+    func values(_ count: Int) -> String { "\(count) large value\(count == 1 ? "" : "s")" }
+    let gone =
+      report.values == 0
+      ? "nothing was let go of"
+      : "let go of \(values(report.values)) of \(report.bytes) bytes"
+    guard report.kept > 0 else { return gone }
+    return
+      "\(gone); \(values(report.kept)) of \(report.bytesKept) bytes stay: the zone does not have "
+      + "\(report.kept == 1 ? "it by itself" : "them by themselves"), or not yet"
   }
 }

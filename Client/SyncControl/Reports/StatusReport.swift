@@ -12,6 +12,8 @@ struct StatusReport: Encodable {
   var daemon: Daemon?
   /// Acknowledged saves that the store has not any more.
   var lost: LostCommits?
+  /// The folder of large values, where it is not beside the store and should be.
+  var lostFolder: URL?
   /// What could not be taken in from the zone.
   var parked: [ParkedEntry]
   /// How far the zone's clock is ahead of this host's.
@@ -36,6 +38,7 @@ struct StatusReport: Encodable {
     path = url.path
     self.daemon = daemon
     lost = try store.lostCommits()
+    lostFolder = try store.lostFolder()
     parked = try SyncEngine.parked(of: store).filter { !$0.isAccepted }
     clockOffsetMilliseconds = try store.clockOffsetMilliseconds
     now = store.now
@@ -61,7 +64,7 @@ struct StatusReport: Encodable {
     case store, server, zone, replica, name, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, withoutKey, lastSync, lastError, syncing, daemon
     case failure, parkedSince, reconciled, zoneReplaced, lostCommits, clockOffsetMilliseconds
-    case valuesInZone, bytesInZone
+    case valuesInZone, bytesInZone, isCopy, lostFolder
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -93,6 +96,8 @@ struct StatusReport: Encodable {
     try container.encode(clockOffsetMilliseconds, forKey: .clockOffsetMilliseconds)
     try container.encode(status.valuesInZone, forKey: .valuesInZone)
     try container.encode(status.bytesInZone, forKey: .bytesInZone)
+    try container.encode(status.isCopy, forKey: .isCopy)
+    try container.encode(lostFolder?.path, forKey: .lostFolder)
   }
 
   /// The daemon may know more than the store: an error before the store could be written.
@@ -152,11 +157,15 @@ struct StatusReport: Encodable {
       if let done = status.reconciled {
         rows.append(("came back", "\(moment(done.time)): \(done.text)"))
       }
-      rows.append(("last sync", status.lastSync.map(moment) ?? "never"))
+      rows.append(
+        ("last sync", status.lastSync.map(moment) ?? (status.isCopy ? Self.copyText : "never")))
     } else {
       rows.append(("zone", "not enrolled"))
     }
     if let lost { rows.append(("lost", lost.text)) }
+    if let lostFolder {
+      rows.append(("no folder", "\(lostFolder.path), which has the large values"))
+    }
     if let clock = ClockText.line(offsetMilliseconds: clockOffsetMilliseconds) {
       rows.append(("clock", clock))
     }
@@ -176,6 +185,8 @@ struct StatusReport: Encodable {
   static let replacedText =
     "the zone was replaced on purpose: the next sync keeps what the store holds in a file beside it, "
     + "and takes the zone's state"
+
+  private static let copyText = "none of its own: the store is a copy that has not synced so far"
 
   private var pendingText: String {
     let pending = status.pending
@@ -207,6 +218,11 @@ struct StatusReport: Encodable {
       needs.append(
         Self.count(Int(clamping: lost.count), "acknowledged save is", "acknowledged saves are")
           + " lost (syncctl doctor)")
+    }
+    if lostFolder != nil {
+      needs.append(
+        "the folder of its large values is not beside it (copy it there, or: syncctl store give-up-lost)"
+      )
     }
     if status.waiting > 0 {
       needs.append(
@@ -286,7 +302,8 @@ struct StatusReport: Encodable {
       parts.append(
         "\(Self.count(Int(clamping: count), "change set", "change sets")) behind the zone")
     } else if status.lastSync == nil {
-      parts.append("nothing was pulled so far")
+      parts.append(
+        status.isCopy ? "a copy that has not synced so far" : "nothing was pulled so far")
     }
     guard parts.isEmpty else { return parts.joined(separator: "; ") }
     return "in step with the zone, as of \(status.lastSync.map(moment) ?? "now")"

@@ -91,6 +91,8 @@ enum StoreTuning {
   /// A value of an attribute that allows it goes to a file of its own when it has more bytes: smaller ones are read faster
   /// from the pages of the store.
   static let externalBytes = 128 << 10
+  /// Rows of a table, its first and its last ones each, that are looked at for one that names a file, where the folder of these is gone.
+  static let rowsLookedAt = 10_000
   /// A difference of this size between the host's clocks is a clock that was set: they run apart by less between two
   /// contacts.
   static let leastClockStepMilliseconds: Int64 = 1000

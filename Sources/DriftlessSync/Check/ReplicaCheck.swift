@@ -124,6 +124,8 @@ extension EngineTables {
       (SyncEngine.missingSetting, .integer(let number)):
       number == 1
     case (ValueTiming.setting, .text(let text)): ValueFetching(rawValue: text) != nil
+    case (LetGoRequest.setting, .text(let text)): LetGoRequest.decode(text) != nil
+    case (LetGoRequest.doneSetting, .text(let text)): LetGoRequest.decodeReport(text) != nil
     case (SyncEngine.nameSetting, .text(let text)): ReplicaName(text) != nil
     case (MeantDeletes.setting, .blob(let times)): !times.isEmpty && times.count % 8 == 0
     case (MeantDeletes.setting, .integer(let number)),

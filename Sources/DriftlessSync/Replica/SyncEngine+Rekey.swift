@@ -18,6 +18,7 @@ extension SyncEngine {
       try LeftZone.keep(in: transaction, schema: schema) {
         try EngineTables.leaveZone(in: transaction)
       }
+      try noteLeftValues(transaction, at: store.now)
     }
   }
 }

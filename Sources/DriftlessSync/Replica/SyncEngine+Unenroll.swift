@@ -1,6 +1,7 @@
 public import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
+import Foundation
 
 extension SyncEngine {
   /// Takes a store out of its zone: it keeps its objects, its history and its journal, and is no replica until it is enrolled
@@ -38,10 +39,15 @@ extension SyncEngine {
       try LeftZone.keep(in: transaction, schema: schema) {
         try EngineTables.leaveZone(in: transaction)
       }
-      for row in try ParkedValues.nameRows(on: transaction.connection) {
-        guard let value = LargeCell.value(in: row.value) else { continue }
-        try MissedValues.note(value.digest, .left, at: store.now, on: transaction.connection)
-      }
+      try noteLeftValues(transaction, at: store.now)
+    }
+  }
+
+  /// What the zone that was left alone has is missing from now on.
+  static func noteLeftValues(_ transaction: WriteTransaction, at time: Date) throws {
+    for row in try ParkedValues.nameRows(on: transaction.connection) {
+      guard let value = LargeCell.value(in: row.value) else { continue }
+      try MissedValues.note(value.digest, .left, at: time, on: transaction.connection)
     }
   }
 

@@ -62,6 +62,8 @@ extension SyncEngine {
     case progress(SyncState)
     /// An operation that the loop did not start has succeeded.
     case didSucceed
+    /// Which large values somebody waits for has changed.
+    case valuesWanted
   }
 
   /// Hands over how far the engine's operations have come, as they go on.

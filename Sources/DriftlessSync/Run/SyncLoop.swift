@@ -39,6 +39,7 @@ actor SyncLoop {
       switch notice {
       case .progress(let state): tell(state)
       case .didSucceed: Task { await self?.otherOperationSucceeded() }
+      case .valuesWanted: break
       }
     }
     take(.started)

@@ -50,6 +50,7 @@ extension SyncEngine {
     try await goingOn { try await offerValues(valueMemory.lacking) }
     try await goingOn { try await takeInMissing() }
     try await goingOn { try await fetchWanted() }
+    try await goingOn { try await letGoAsked() }
   }
 
   /// What fails here is tried again with the next sync, and nothing waits for it.
@@ -107,7 +108,7 @@ extension SyncEngine {
     }
   }
 
-  private func lostValues(of generation: UUID) async throws -> Set<LargeValue> {
+  func lostValues(of generation: UUID) async throws -> Set<LargeValue> {
     var values: Set<LargeValue> = []
     var last: Data?
     while values.count < SyncTuning.lostValuesMax {

@@ -127,15 +127,7 @@ extension SyncEngine {
     progress: @Sendable (ValueProgress) -> Void = { _ in }
   ) async throws -> DownloadReport {
     let places = try store.read { transaction -> [NamedPlace] in
-      var found: Set<ObjectKey>?
-      if let entity {
-        guard let description = store.schema.entities.first(where: { $0.name == entity }) else {
-          throw SyncError(
-            .unknownElement, "The model has no entity \(entity).",
-            suggestion: "Its entities: \(schema.entities.map(\.name).joined(separator: ", ")).")
-        }
-        found = try Set(transaction.keys(of: description, where: predicate))
-      }
+      let found = try meantObjects(of: entity, where: predicate, transaction)
       return try ParkedValues.nameRows(on: transaction.connection).compactMap { row in
         guard found?.contains(row.key) ?? true, key ?? row.property == row.property else {
           return nil
@@ -219,6 +211,7 @@ extension SyncEngine {
     told.valuesTotal = order.count
     told.bytesTotal = order.reduce(0) { $0 + Int64(clamping: $1.length) }
     try bookkeep { try WantedValues.add(order, on: $0.connection) }
+    tell(.valuesWanted)
     do {
       for value in order {
         switch try await fetchTogether(value, values[value] ?? []) {
@@ -240,6 +233,7 @@ extension SyncEngine {
     } catch {
       guard Task.isCancelled || error is CancellationError else { throw Self.unreachable(error) }
       try bookkeep { try WantedValues.remove(order, on: $0.connection) }
+      tell(.valuesWanted)
       throw CancellationError()
     }
     return report
@@ -283,6 +277,7 @@ extension SyncEngine {
         try $0.setSetting(Self.missingSetting, .integer(1))
         try WantedValues.remove([value], on: $0.connection)
       }
+      tell(.valuesWanted)
     case .noRoom: break
     }
     return fetched

@@ -235,7 +235,7 @@ struct ZoneComparison {
             }
             let zone = try zoneValue(reader, row, key, numbers)
             guard let zone, try !isSame(zone, key, reader.property, values) else { continue }
-            guard try parkedValues.value(of: key, reader.property.name) == nil else {
+            guard try !isSetAside(key, reader.property) else {
               leftOut.setAside += 1
               continue
             }
@@ -245,6 +245,13 @@ struct ZoneComparison {
         }
       }
     }
+  }
+
+  /// Whether the row shows something else in place of what the zone has. Of a large value that is not here it shows the name: where it
+  /// does not, and nothing is pending, that was lost.
+  private func isSetAside(_ key: ObjectKey, _ property: SyncSchema.Property) throws -> Bool {
+    guard let value = try parkedValues.value(of: key, property.name) else { return false }
+    return !(value.isInZone && property.standIn?.showsNames == true)
   }
 
   private mutating func isLeftOut(_ key: ObjectKey, _ property: SyncSchema.Property) -> Bool {

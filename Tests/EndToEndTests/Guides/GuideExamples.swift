@@ -94,6 +94,16 @@ func showPhotos(
   }
 }
 
+func followPhoto(
+  _ photo: Photo, _ engine: SyncEngine, showPlaceholder: (Int64) -> Void,
+  showProgress: (Int64, Int64) -> Void
+) async {
+  for await update in engine.valueUpdates(of: photo.objectID, Photo.image) {
+    guard case .inZone(let bytes) = update.state else { continue }
+    if update.isWanted { showProgress(update.bytesFetched, bytes) } else { showPlaceholder(bytes) }
+  }
+}
+
 // MARK: Concurrency.md
 
 final class Order: ManagedObject {

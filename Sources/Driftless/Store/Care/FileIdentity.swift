@@ -232,6 +232,13 @@ extension PersistentStore {
     }
   }
 
+  /// Whether the store's file is another than the one that its notes are of: a copy, or that one put back, which has not synced since.
+  package func isOfOtherFile(_ transaction: ReadTransaction) throws -> Bool {
+    guard try transaction.setting(FileIdentity.copySetting) == nil else { return true }
+    guard let url, try transaction.setting(FileIdentity.setting) != nil else { return false }
+    return try look(at: url.path, transaction)?.isOther ?? false
+  }
+
   /// What a store notes of its file, beside what that is.
   private struct FileLook {
     var present: FileIdentity

@@ -29,6 +29,32 @@ extension PersistentStore {
     return try read { try $0.lostValues().map(\.value) }
   }
 
+  /// The folder of large values, where it is not beside the store and rows name files in it; nil otherwise. A store that was copied or
+  /// moved by its file alone has none. Of each table some of the first and of the last rows are looked at.
+  ///
+  /// - Throws: `StoreError` when the store cannot be read.
+  package func lostFolder() throws -> URL? {
+    guard schema.mayHaveExternalData, let url = file.url else { return nil }
+    let folder = ExternalDataFolder(store: url.path).url
+    guard !FileManager.default.fileExists(atPath: folder.path) else { return nil }
+    let namesFiles = try read { transaction in
+      try schema.externalColumns.contains { table, column in
+        try ["", " DESC"].contains { order in
+          let names = try transaction.connection.rows(
+            """
+            SELECT "\(column)" FROM (SELECT "\(column)" FROM "\(table)" ORDER BY Z_PK\(order)
+            LIMIT \(StoreTuning.rowsLookedAt)) WHERE length("\(column)") BETWEEN 37 AND 38
+            """)
+          return names.contains { row in
+            guard case .blob(let bytes) = row[0] else { return false }
+            return ExternalValue.name(in: bytes) != nil
+          }
+        }
+      }
+    }
+    return namesFiles ? folder : nil
+  }
+
   /// Goes on without the large values whose files are gone: each becomes null, or empty where there has to be one. That is an edit as
   /// any other: history has it, and a store that syncs sends it.
   ///

@@ -1,0 +1,329 @@
+public import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+public import Foundation
+import Logging
+
+/// What letting go of large values did.
+public struct LetGoReport: Hashable, Sendable, Codable {
+  /// Values of objects that are in the zone alone now.
+  public var values = 0
+  /// Bytes of those, as often as objects had them.
+  public var bytes: Int64 = 0
+  /// Values that were to go and stayed: the zone does not have them by themselves, or has not taken the edit that set them.
+  public var kept = 0
+  /// Bytes of those.
+  public var bytesKept: Int64 = 0
+}
+
+/// Which large values are to be let go of, as the store keeps it until an engine has done so.
+struct LetGoRequest: Codable, Equatable {
+  /// There while it waits: which ones.
+  static let setting = "sync.values.letGo"
+  /// There once it is done: what was done.
+  static let doneSetting = "sync.values.letGone"
+
+  var object: UUID?
+  var entity: String?
+  var property: String?
+  var keeping: Int64 = 0
+
+  static func decode(_ text: String) -> LetGoRequest? {
+    try? JSONDecoder().decode(LetGoRequest.self, from: Data(text.utf8))
+  }
+
+  static func decodeReport(_ text: String) -> LetGoReport? {
+    try? JSONDecoder().decode(LetGoReport.self, from: Data(text.utf8))
+  }
+
+  static func text(_ value: some Encodable) throws -> SQLiteValue {
+    .text(String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
+  }
+}
+
+/// Letting go of large values that the zone has: their objects show them as in the zone, and fetch them again when somebody asks.
+extension SyncEngine {
+  /// Lets go of large values that are fetched on first use, so that they take no room here: those of all objects, or of those of an
+  /// entity that a predicate finds. Contexts hear of it as of a merge, and no other replica does.
+  ///
+  /// ```swift
+  /// let old = try FetchPredicate(format: "taken < %@", lastYear)
+  /// try await engine.letGoValues(of: "Photo", where: old)
+  /// ```
+  /// A value goes only once the zone was asked and has it, and only where nothing of it waits to be sent. What was encrypted stays,
+  /// since the zone has it under a name that nobody keeps, and so does what no model or setting says is fetched on first use.
+  ///
+  /// - Parameters:
+  ///   - entity: The name of an entity, with its subentities; nil for all.
+  ///   - predicate: Which of its objects; nil for all.
+  ///   - key: The name of the property; nil for all.
+  ///   - bytesMax: So many bytes of what is meant stay, those of the objects that were made last here.
+  /// - Returns: what went, and what was to go and stayed.
+  /// - Throws: `SyncError` (`notEnrolled`, `unknownElement`), `ProtocolError`, `StoreError` (`syncLocked` while another process syncs the
+  ///   store: ``askToLetGo(of:object:entity:key:keeping:)``), `FetchError`, `CancellationError`. What went until then is gone.
+  @discardableResult
+  public func letGoValues(
+    of entity: String? = nil, where predicate: FetchPredicate? = nil, key: String? = nil,
+    keeping bytesMax: Int64 = 0
+  ) async throws -> LetGoReport {
+    let meant = try store.read { try meantObjects(of: entity, where: predicate, $0) }
+    return try await operation {
+      try self.lock()
+      return try await self.letGo(key, keeping: bytesMax) { meant?.contains($0) ?? true }
+    }
+  }
+
+  /// Lets go of the large values of an object, or of one property of it.
+  ///
+  /// - Parameters:
+  ///   - object: An object that was saved.
+  ///   - key: The name of the property; nil for all.
+  /// - Returns: what went, and what was to go and stayed.
+  /// - Throws: as ``letGoValues(of:where:key:keeping:)``.
+  @discardableResult
+  public func letGo(_ object: ManagedObjectID, key: String? = nil) async throws -> LetGoReport {
+    guard !object.isTemporaryID, object.storeIdentifier == store.identifier else {
+      throw SyncError(
+        .unknownElement, "\(object) is no object of the store \(store.label).",
+        suggestion: "Save the object first, and ask the engine of its store.")
+    }
+    return try await operation {
+      try self.lock()
+      return try await self.letGo(key, keeping: 0) { $0 == object.key }
+    }
+  }
+
+  /// Notes that large values are to be let go of: the next sync does so, whichever process does it.
+  ///
+  /// - Parameters:
+  ///   - store: the replica.
+  ///   - object: the identity of an object; nil for all.
+  ///   - entity: the name of an entity, without its subentities; nil for all.
+  ///   - key: the name of the property; nil for all.
+  ///   - bytesMax: so many bytes of what is meant stay, those of the objects that were made last here.
+  /// - Throws: `SyncError` (`notEnrolled`), `StoreError`.
+  public static func askToLetGo(
+    of store: PersistentStore, object: UUID? = nil, entity: String? = nil, key: String? = nil,
+    keeping bytesMax: Int64 = 0
+  ) throws {
+    let info = TransactionInfo(author: importAuthor, kind: .imported)
+    let request = LetGoRequest(object: object, entity: entity, property: key, keeping: bytesMax)
+    _ = try store.write(info) { transaction in
+      guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
+      try transaction.setSetting(LetGoRequest.setting, try LetGoRequest.text(request))
+      try transaction.setSetting(LetGoRequest.doneSetting, nil)
+    }
+  }
+
+  /// What was let go of as ``askToLetGo(of:object:entity:key:keeping:)`` asked last; nil while no sync has done so.
+  /// - Throws: `StoreError`.
+  public static func letGoReport(of store: PersistentStore) throws -> LetGoReport? {
+    guard case .text(let text)? = try store.read({ try $0.setting(LetGoRequest.doneSetting) })
+    else { return nil }
+    return LetGoRequest.decodeReport(text)
+  }
+
+  /// Does what somebody asked for, here or in another process.
+  func letGoAsked() async throws {
+    guard case .text(let text)? = try store.read({ try $0.setting(LetGoRequest.setting) }) else {
+      return
+    }
+    var report = LetGoReport()
+    if let request = LetGoRequest.decode(text) {
+      let key = try store.read { transaction in
+        try request.object.flatMap { try transaction.key(of: $0) }
+      }
+      let entity = schema.entities.first { $0.name == request.entity }
+      report = try await letGo(request.property, keeping: request.keeping) { meant in
+        if request.object != nil, key.map({ schema.rooted($0) != schema.rooted(meant) }) ?? true {
+          return false
+        }
+        return request.entity == nil || meant.entity == entity?.number
+      }
+    }
+    try bookkeep { transaction in
+      // Somebody may have asked for something else meanwhile.
+      guard try transaction.setting(LetGoRequest.setting) == .text(text) else { return }
+      try transaction.setSetting(LetGoRequest.setting, nil)
+      try transaction.setSetting(LetGoRequest.doneSetting, try LetGoRequest.text(report))
+    }
+  }
+
+  /// The objects of an entity that a predicate finds; nil for all.
+  func meantObjects(
+    of entity: String?, where predicate: FetchPredicate?, _ transaction: ReadTransaction
+  ) throws -> Set<ObjectKey>? {
+    guard let entity else { return nil }
+    guard let description = store.schema.entities.first(where: { $0.name == entity }) else {
+      throw SyncError(
+        .unknownElement, "The model has no entity \(entity).",
+        suggestion: "Its entities: \(schema.entities.map(\.name).joined(separator: ", ")).")
+    }
+    return try Set(transaction.keys(of: description, where: predicate))
+  }
+
+  // MARK: - One after the other
+
+  private func letGo(
+    _ key: String?, keeping bytesMax: Int64, of isMeant: (ObjectKey) -> Bool
+  ) async throws -> LetGoReport {
+    if let key, !schema.entities.contains(where: { $0.property(named: key) != nil }) {
+      throw SyncError(
+        .unknownElement, "No entity has a property \(key) that syncs.",
+        suggestion: "syncctl model show tells the properties.")
+    }
+    let places = try store.read { transaction in
+      try HeldPlace.all(
+        key, keeping: bytesMax, bytesMin: options.largeValueBytesMin,
+        ValueTiming(options, transaction), schema, transaction, of: isMeant)
+    }
+    var report = LetGoReport()
+    guard !places.isEmpty else { return report }
+    let generation = try replicaState().generation
+    let lacking = try await lostValues(of: generation)
+    var known: [LargeValue: Bool] = [:]
+    var ready: [(place: HeldPlace, value: LargeValue)] = []
+    for place in places {
+      try Task.checkCancellation()
+      var isHeld = false
+      let named = try store.read { transaction in
+        try place.value(
+          pendingSet(transaction, state: Self.state(on: transaction.connection, of: store)),
+          transaction)
+      }
+      if let named, !lacking.contains(named) {
+        if let told = known[named] {
+          isHeld = told
+        } else {
+          isHeld = try await zoneHas(named, generation)
+          known[named] = isHeld
+        }
+      }
+      guard let named, isHeld else {
+        report.keep(place.bytes)
+        continue
+      }
+      ready.append((place, named))
+      if ready.count >= SyncTuning.letGoAtOnce { try letGo(&ready, generation, &report) }
+    }
+    try letGo(&ready, generation, &report)
+    if report.values > 0 {
+      log.notice("Let go of \(report.values) large values of \(report.bytes) bytes")
+    }
+    return report
+  }
+
+  /// Whether the zone has a value, whole: its last byte is there.
+  private func zoneHas(_ value: LargeValue, _ generation: UUID) async throws -> Bool {
+    let length = Int(clamping: value.length)
+    do {
+      let last = try await transport.value(
+        value.digest, of: generation, range: length - 1..<length)
+      return last.count == 1
+    } catch let error as ProtocolError where error.code == .noValue {
+      return false
+    }
+  }
+
+  /// Puts names in the places of values, in one transaction. What was edited, or came, since it was looked at stays.
+  private func letGo(
+    _ ready: inout [(place: HeldPlace, value: LargeValue)], _ generation: UUID,
+    _ report: inout LetGoReport
+  ) throws {
+    guard !ready.isEmpty else { return }
+    let done = report
+    report = try settling { applier, state -> LetGoReport in
+      guard state.generation == generation else { throw SyncError.otherLog }
+      var report = done
+      for (place, value) in ready {
+        let transaction = applier.transaction
+        guard try place.value(applier.pending, transaction) == value else {
+          report.keep(place.bytes)
+          continue
+        }
+        try place.letGo(value, by: applier, at: state.cursor)
+        report.values += 1
+        report.bytes += place.bytes
+      }
+      return report
+    }
+    ready = []
+  }
+}
+
+extension LetGoReport {
+  fileprivate mutating func keep(_ count: Int64) {
+    kept += 1
+    bytesKept += count
+  }
+}
+
+/// A property of an object that has a large value which may wait in the zone.
+private struct HeldPlace {
+  let key: ObjectKey
+  let property: SyncSchema.Property
+  let bytes: Int64
+
+  /// Those of all objects that are meant, the ones that were made first before the others.
+  ///
+  /// - Parameters:
+  ///   - name: of one property; nil for all.
+  ///   - bytesMax: so many bytes of the last ones are not among them.
+  ///   - bytesMin: a value that has fewer is in its change set, and not by itself.
+  static func all(
+    _ name: String?, keeping bytesMax: Int64, bytesMin: Int, _ timing: ValueTiming,
+    _ schema: SyncSchema, _ transaction: ReadTransaction, of isMeant: (ObjectKey) -> Bool
+  ) throws -> [HeldPlace] {
+    var places: [HeldPlace] = []
+    for entity in schema.entities {
+      let properties = entity.properties.filter {
+        (name ?? $0.name) == $0.name && timing.waits($0)
+      }
+      guard !properties.isEmpty else { continue }
+      var keys: [ObjectKey] = []
+      try transaction.forEachKey(of: entity.description) { if isMeant($0) { keys.append($0) } }
+      for key in keys {
+        guard let values = try transaction.knownOwnRow(key)?.values else { continue }
+        for property in properties {
+          guard case .data(let data) = values[property.slot],
+            data.count >= max(bytesMin, LargeValue.bytesMin),
+            !values[property.slot].isInZone
+          else { continue }
+          places.append(HeldPlace(key: key, property: property, bytes: Int64(data.count)))
+        }
+      }
+    }
+    var left = max(0, bytesMax)
+    while let last = places.last, last.bytes <= left {
+      left -= last.bytes
+      places.removeLast()
+    }
+    return places
+  }
+
+  /// The name of the value that is there, where the zone may have it by that: it was not encrypted, nothing of it waits to be sent, and
+  /// it stands in for no other.
+  func value(_ pending: PendingSet, _ transaction: ReadTransaction) throws -> LargeValue? {
+    let object = pending[key]
+    guard !property.isSealed, object.map({ $0.whole == .none }) ?? true,
+      object?.transaction(of: property.slot) == nil,
+      try ParkedValues(transaction.connection).value(of: key, property.name) == nil,
+      let value = try transaction.knownOwnRow(key)?.values[property.slot], !value.isInZone,
+      case .data(let data) = value
+    else { return nil }
+    return LargeValue(of: data)
+  }
+
+  /// - Parameter sequence: up to where the log is applied, in which the value was set.
+  func letGo(_ value: LargeValue, by applier: PageApplier, at sequence: UInt64) throws {
+    guard var values = try applier.transaction.knownOwnRow(key)?.values else { return }
+    let name = PropertyValue.data(Data(LargeCell.row(for: value, isSealed: false)))
+    values[property.slot] = name
+    try applier.transaction.update(
+      key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
+    try applier.parkedValues.add(
+      name, of: key, property.name, reason: LargeCell.reasonInZone(value), sequence: sequence,
+      sender: applier.replica, at: applier.now)
+    try MissedValues.forget(value.digest, on: applier.transaction.connection)
+  }
+}

@@ -1,0 +1,174 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import DriftlessSync
+import DriftlessTesting
+import Foundation
+import TestSupport
+import Testing
+
+/// Replicas let go of large values that the zone has, and of no others.
+@Suite("Letting large values go")
+struct ValueLetGoTests {
+  private typealias Shop = ValueShop
+
+  private static func bytes(_ count: Int, _ seed: UInt64 = 1) -> Data { Shop.bytes(count, seed) }
+
+  /// Two replicas with photos of 50,000 bytes; the second one may let go of them.
+  private static func photos(
+    _ count: UInt64 = 1, model: ManagedObjectModel = shopModel(), keys: KeyRing? = nil
+  ) async throws -> (shop: ValueShop, ids: [UUID]) {
+    let shop = try await ValueShop(2, model: model, keys: keys, firstUse: [1])
+    let ids = try (0..<count).map { seed in
+      try shop[0].insert(
+        "Item", ["title": .string("\(seed)"), "blob": .data(bytes(50_000, seed + 1))])
+    }
+    try await shop.syncAll()
+    try await shop[1].engine.downloadAll()
+    return (shop, ids)
+  }
+
+  private static func inZone(_ replica: TestReplica) throws -> Int {
+    try replica.status.valuesInZone
+  }
+
+  @Test(
+    "A value goes, its object keeps its name, nobody is told, and it comes again when asked for")
+  func goes() async throws {
+    let (shop, ids) = try await Self.photos()
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: shop[1].store))
+    let object = try #require(try context.object(withIdentity: ids[0]))
+    #expect(object["blob"] as? Data == Self.bytes(50_000))
+    let head = shop.zone.head
+    let report = try await shop[1].engine.letGo(object.objectID, key: "blob")
+    #expect(report.counts == [1, 50_000, 0, 0])
+    try context.refresh(object, mergeChanges: true)
+    #expect(try object.valueState(forKey: "blob") == .inZone(bytes: 50_000))
+    #expect(try Self.inZone(shop[1]) == 1 && shop[1].status.pending.isEmpty)
+    #expect(try SyncEngine.parked(of: shop[1].store).isEmpty)
+    try await shop.syncAll()
+    #expect(shop.zone.head == head, "to let go is no edit")
+    #expect(try shop[0].value(ids[0], "blob") == .data(Self.bytes(50_000)))
+    #expect(try await shop[1].engine.verify().isEqual)
+    #expect(try SyncEngine.check(shop[1].store).isSound)
+    // An edit of another property leaves it alone.
+    try shop[1].set(ids[0], ["title": .string("later")])
+    try await shop.syncAll()
+    #expect(try shop[0].value(ids[0], "blob") == .data(Self.bytes(50_000)))
+    try await shop[1].engine.downloadAll()
+    #expect(try shop[1].value(ids[0], "blob") == .data(Self.bytes(50_000)))
+    #expect(try shop[1].export == shop[0].export)
+  }
+
+  @Test("A value that was made here goes once the zone has it, and not before")
+  func unsent() async throws {
+    let (shop, ids) = try await Self.photos()
+    let own = try shop[1].insert("Item", ["blob": .data(Self.bytes(60_000, 7))])
+    try shop[1].set(ids[0], ["blob": .data(Self.bytes(70_000, 8))])
+    #expect(
+      try await shop[1].engine.letGoValues().counts
+        == [0, 0, 2, 130_000])
+    #expect(try shop[1].value(own, "blob") == .data(Self.bytes(60_000, 7)))
+    // What waits of another property of the object is no matter.
+    try await shop[1].sync()
+    try shop[1].set(ids[0], ["title": .string("unsent")])
+    #expect(
+      try await shop[1].engine.letGoValues(of: "Item", key: "blob").counts
+        == [2, 130_000, 0, 0])
+    try await shop.syncAll()
+    #expect(try shop[0].value(ids[0], "blob") == .data(Self.bytes(70_000, 8)))
+    #expect(try shop[0].value(ids[0], "title") == .string("unsent"))
+    #expect(try shop[0].value(own, "blob") == .data(Self.bytes(60_000, 7)))
+  }
+
+  @Test("What the zone lost, or never had by itself, stays")
+  func notHeld() async throws {
+    let (shop, ids) = try await Self.photos(2)
+    let digest = try #require(LargeValue(of: Self.bytes(50_000, 1))?.digest)
+    // One that went within its change set, since the server took none.
+    shop.zone.changeValues { $0.bytesMax = nil }
+    let inside = try shop[0].insert("Item", ["blob": .data(Self.bytes(8000, 9))])
+    await shop[0].restart()
+    try await shop[0].push()
+    shop.zone.changeValues { $0.bytesMax = 1 << 20 }
+    try await shop[1].pull()
+    shop.zone.changeValues { $0.lose(digest) }
+    let report = try await shop[1].engine.letGoValues()
+    #expect(report.counts == [1, 50_000, 2, 58_000])
+    #expect(try shop[1].value(ids[0], "blob") == .data(Self.bytes(50_000, 1)))
+    #expect(try shop[1].value(ids[1], "blob") == .null)
+    #expect(try shop[1].value(inside, "blob") == .data(Self.bytes(8000, 9)))
+  }
+
+  @Test("The values of the objects that were made last stay, up to a number of bytes")
+  func keeping() async throws {
+    let (shop, ids) = try await Self.photos(4)
+    #expect(try await shop[1].engine.letGoValues(keeping: 120_000).values == 2)
+    let here = try ids.filter { try shop[1].value($0, "blob") != .null }
+    let keys = try shop[1].store.read { transaction in
+      try ids.map { try #require(try transaction.key(of: $0)).key }
+    }
+    let last = Set(zip(ids, keys).sorted { $0.1 < $1.1 }.suffix(2).map(\.0))
+    #expect(Set(here) == last)
+    #expect(try await shop[1].engine.letGoValues(keeping: 120_000).values == 0)
+  }
+
+  @Test("An encrypted value, and one that shall be here, stay")
+  func mayNot() async throws {
+    let (sealed, ids) = try await Self.photos(model: sealedShop(), keys: KeyRing())
+    #expect(
+      try await sealed[1].engine.letGoValues().counts
+        == [0, 0, 1, 50_000])
+    #expect(try sealed[1].value(ids[0], "blob") == .data(Self.bytes(50_000)))
+    let (shop, _) = try await Self.photos()
+    #expect(
+      try await shop[0].engine.letGoValues().counts == [0, 0, 0, 0], "it fetches all at once")
+    await #expect(throws: SyncError.self) { try await shop[1].engine.letGoValues(of: "Nothing") }
+    await #expect(throws: SyncError.self) { try await shop[1].engine.letGoValues(key: "nothing") }
+  }
+
+  @Test("What was asked for is done by the next sync, whoever does it, once, and told")
+  func asked() async throws {
+    let (shop, ids) = try await Self.photos(2)
+    try SyncEngine.askToLetGo(of: shop[1].store, object: ids[1], entity: "Item", key: "blob")
+    #expect(try SyncEngine.letGoReport(of: shop[1].store) == nil)
+    #expect(try SyncEngine.check(shop[1].store).isSound)
+    try await shop[1].sync()
+    #expect(
+      try SyncEngine.letGoReport(of: shop[1].store)?.counts == [1, 50_000, 0, 0])
+    #expect(try SyncEngine.check(shop[1].store).isSound)
+    #expect(try shop[1].value(ids[0], "blob") != .null && shop[1].value(ids[1], "blob") == .null)
+    try await shop[1].engine.downloadAll()
+    try await shop[1].sync()
+    #expect(try Self.inZone(shop[1]) == 0, "it was asked for once")
+  }
+
+  @Test("A screen hears of a value that is fetched, comes, goes, is edited and is deleted")
+  func updates() async throws {
+    let (shop, ids) = try await Self.photos()
+    let engine = shop[1].engine
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: shop[1].store))
+    let object = try #require(try context.object(withIdentity: ids[0])).objectID
+    var updates = engine.valueUpdates(of: object, key: "blob").makeAsyncIterator()
+    func next(_ isMeant: (ValueUpdate) -> Bool) async -> ValueUpdate? {
+      while let update = await updates.next() { if isMeant(update) { return update } }
+      return nil
+    }
+    #expect(await updates.next()?.state == .here)
+    try await engine.letGo(object)
+    #expect(await next { $0.state != .here }?.state == .inZone(bytes: 50_000))
+    try SyncEngine.wantValues(of: shop[1].store)
+    try await engine.download(object)
+    #expect(await next { $0.state == .here } != nil)
+    try shop[1].set(ids[0], ["blob": .null])
+    #expect(await next { $0.state != .here }?.state == ValueFetchState.none)
+    try shop[1].delete(ids[0])
+    #expect(await updates.next() == nil)
+    var none = engine.valueUpdates(of: object, key: "nothing").makeAsyncIterator()
+    #expect(await none.next() == nil)
+  }
+}
+
+extension LetGoReport {
+  fileprivate var counts: [Int64] { [Int64(values), bytes, Int64(kept), bytesKept] }
+}
