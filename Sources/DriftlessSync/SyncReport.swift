@@ -84,13 +84,15 @@ public struct SyncReport: Hashable, Sendable {
   }
 }
 
-extension Int {
+extension FixedWidthInteger {
   /// What a damaged row says of a change set is counted as far as numbers go.
-  func addingClamped(_ other: Int) -> Int {
+  func addingClamped(_ other: Self) -> Self {
     let (sum, hasPassed) = addingReportingOverflow(other)
     return hasPassed ? (other > 0 ? .max : .min) : sum
   }
+}
 
+extension Int {
   /// Of two numbers that are not negative.
   func multipliedClamped(by other: Int) -> Int {
     let (product, hasPassed) = multipliedReportingOverflow(by: other)

@@ -88,10 +88,28 @@ struct LargeValueTests {
         changeSet(Column(.bytes(rows), large: RowBitmap(0..<count))))
     }
     _ = try ChangeSetDecoder().checkedIndex(frame(4 << 30, rows: 1))
+    _ = try ChangeSetDecoder().checkedIndex(frame(LargeValue.lengthMax, rows: 1))
     _ = try ChangeSetDecoder().checkedIndex(frame(512 << 20, rows: 2))
     let many = try frame((512 << 20) + 1, rows: 2)
     let error = #expect(throws: ProtocolError.self) { try ChangeSetDecoder().checkedIndex(many) }
     #expect(error?.code == .tooLarge)
+  }
+
+  @Test("A length beyond what any store holds is none that a name says")
+  func lengths() throws {
+    let digest = Data(repeating: 1, count: 32)
+    #expect(LargeValue(digest: digest, length: LargeValue.lengthMax) != nil)
+    for length in [LargeValue.lengthMax + 1, 1 << 62, UInt64(Int64.max)] {
+      #expect(LargeValue(digest: digest, length: length) == nil)
+      let bytes = digest + (0..<8).map { UInt8(truncatingIfNeeded: length >> (8 * UInt64($0))) }
+      #expect(LargeValue(bytes: bytes) == nil)
+      var rows = ByteRows()
+      rows.append(bytes)
+      #expect(throws: ProtocolError.self) {
+        try ChangeSetEncoder().encode(
+          self.changeSet(Column(.bytes(rows), large: RowBitmap(0..<1))))
+      }
+    }
   }
 
   @Test("Names read back, and other texts are none")

@@ -5,9 +5,12 @@ import Foundation
 
 /// Until where an import of a file came that adds to numbers, and has not reached its end: an import that is killed cannot say
 /// it, and who imports the file again from its beginning adds twice. It is kept in the store, in the transaction of what is
-/// saved up to there.
+/// saved up to there, of each such file.
 struct ImportPlace: Equatable {
-  static let setting = "import.place"
+  /// A line each.
+  static let setting = "import.places"
+  /// What programs of before kept, of one file.
+  static let formerSetting = "import.place"
   /// How many bytes at the file's beginning, and before the place, tell it from another one.
   private static let comparedBytes = 4096
 
@@ -15,49 +18,87 @@ struct ImportPlace: Equatable {
   var line: Int
   var position: Int
   private var digest: String
+  /// The first line up to there that refers to a later one, and has no reference so far.
+  var waitingLine: Int?
 
   /// Nil of a pipe, whose beginning is not kept.
-  init?(_ reader: LineReader, of bytes: ImportBytes) throws(ImportBytes.ReadFailure) {
-    try self.init(line: reader.number, position: reader.position, of: bytes)
+  init?(
+    _ reader: LineReader, of bytes: ImportBytes, waitingLine: Int?
+  ) throws(ImportBytes.ReadFailure) {
+    guard let digest = try Self.digest(of: bytes, at: reader.position) else { return nil }
+    (line, position) = (reader.number, reader.position)
+    self.digest = digest
+    self.waitingLine = waitingLine
   }
 
-  private init?(line: Int, position: Int, of bytes: ImportBytes) throws(ImportBytes.ReadFailure) {
-    let count = min(position, Self.comparedBytes)
+  /// Nil for what cannot be read.
+  private init?(text: some StringProtocol) {
+    let parts = text.split(separator: " ")
+    guard (3...4).contains(parts.count), let line = Int(parts[0]), let position = Int(parts[1]),
+      line > 0, position > 0
+    else { return nil }
+    self.line = line
+    self.position = position
+    digest = String(parts[2])
+    if parts.count > 3 {
+      guard let waiting = Int(parts[3]), (1...line).contains(waiting) else { return nil }
+      waitingLine = waiting
+    }
+  }
+
+  private var text: String {
+    "\(line) \(position) \(digest)" + (waitingLine.map { " \($0)" } ?? "")
+  }
+
+  private static func digest(
+    of bytes: ImportBytes, at position: Int
+  ) throws(ImportBytes.ReadFailure) -> String? {
+    let count = min(position, comparedBytes)
     guard let beginning = try bytes.bytes(at: 0, count: count),
       let end = try bytes.bytes(at: position - count, count: count)
     else { return nil }
     var hash = SHA256()
     hash.update(data: beginning)
     hash.update(data: end)
-    self.line = line
-    self.position = position
-    digest = hash.finalize().prefix(16).map { String(format: "%02x", $0) }.joined()
-  }
-
-  /// What a store has of it; nil where it has none, or one that cannot be read.
-  init?(in store: PersistentStore) throws {
-    guard case .text(let text)? = try store.read({ try $0.setting(Self.setting) }) else {
-      return nil
-    }
-    let parts = text.split(separator: " ")
-    guard parts.count == 3, let line = Int(parts[0]), let position = Int(parts[1]), line > 0,
-      position > 0
-    else { return nil }
-    self.line = line
-    self.position = position
-    digest = String(parts[2])
+    return hash.finalize().prefix(16).map { String(format: "%02x", $0) }.joined()
   }
 
   /// Whether a file has, up to the place, the bytes of the one that was imported.
-  func isIn(_ bytes: ImportBytes) throws(ImportBytes.ReadFailure) -> Bool {
-    try ImportPlace(line: line, position: position, of: bytes) == self
+  private func isIn(_ bytes: ImportBytes) throws(ImportBytes.ReadFailure) -> Bool {
+    try Self.digest(of: bytes, at: position) == digest
   }
 
-  func keep(in transaction: WriteTransaction) throws {
-    try transaction.setSetting(Self.setting, .text("\(line) \(position) \(digest)"))
+  // MARK: - In the store
+
+  /// Those that a store has; what cannot be read is none.
+  private static func all(_ transaction: ReadTransaction) throws -> [ImportPlace] {
+    try [formerSetting, setting].flatMap { setting -> [ImportPlace] in
+      guard case .text(let text)? = try transaction.setting(setting) else { return [] }
+      return text.split(separator: "\n").compactMap { ImportPlace(text: $0) }
+    }
   }
 
-  static func drop(in store: PersistentStore) throws {
-    _ = try store.write(TransactionInfo()) { try $0.setSetting(setting, nil) }
+  /// Those that a store has of a file, the furthest one last.
+  static func all(of bytes: ImportBytes, in store: PersistentStore) throws -> [ImportPlace] {
+    try store.read { try all($0) }.filter { try $0.isIn(bytes) }.sorted { $0.line < $1.line }
+  }
+
+  /// - Parameter former: what was kept of the file before.
+  func keep(in transaction: WriteTransaction, inPlaceOf former: [ImportPlace]) throws {
+    try Self.save(Self.all(transaction).filter { !former.contains($0) } + [self], in: transaction)
+  }
+
+  private static func save(_ places: [ImportPlace], in transaction: WriteTransaction) throws {
+    let text = places.map(\.text).joined(separator: "\n")
+    try transaction.setSetting(setting, places.isEmpty ? nil : .text(text))
+    try transaction.setSetting(formerSetting, nil)
+  }
+
+  /// The file was imported to its end.
+  static func drop(_ places: [ImportPlace], in store: PersistentStore) throws {
+    guard !places.isEmpty else { return }
+    _ = try store.write(TransactionInfo()) { transaction in
+      try save(all(transaction).filter { !places.contains($0) }, in: transaction)
+    }
   }
 }

@@ -56,14 +56,13 @@ package struct Importer {
     var progress = ImportProgress(line: skippedLines)
     var beginning: LineReader?
     do {
-      if !isPlaceGiven { try refuseWhatWasCutOff(bytes) }
+      let places = try ImportPlace.all(of: bytes, in: store)
+      if !isPlaceGiven, let place = places.last { throw refusal(of: place) }
       var lines = try LineReader(bytes)
       try lines.skip(skippedLines)
       beginning = lines
-      let report = try read(lines, of: bytes, &progress)
-      if let place = try ImportPlace(in: store), try place.isIn(bytes) {
-        try ImportPlace.drop(in: store)
-      }
+      let report = try read(lines, of: bytes, after: places, &progress)
+      try ImportPlace.drop(ImportPlace.all(of: bytes, in: store), in: store)
       return report
     } catch let error as ImportError {
       if error.isInterrupted { throw ImportInterrupted(progress: progress) }
@@ -127,10 +126,9 @@ package struct Importer {
     }
   }
 
-  /// A file that adds to numbers, of which an import before this one came some way and no further.
-  private func refuseWhatWasCutOff(_ bytes: ImportBytes) throws {
-    guard let place = try ImportPlace(in: store), try place.isIn(bytes) else { return }
-    throw Failure(
+  /// Of a file that adds to numbers, of which an import before this one came some way and no further.
+  private func refusal(of place: ImportPlace) -> Failure {
+    Failure(
       .badData, code: "cut-off",
       "An import of \(source) was cut off: its lines 1 to \(place.line) are saved, and would be added a second time.",
       suggestion:
@@ -138,24 +136,38 @@ package struct Importer {
     )
   }
 
-  /// Keeps with a transaction how far the file is saved, once that has added to a number.
+  /// Keeps with a transaction how far the file is saved, once that has added to a number; nil where it has not, and of a pipe.
   private func keepPlace(
-    _ reader: LineReader, of bytes: ImportBytes, in transaction: WriteTransaction
-  ) throws {
+    _ reader: LineReader, of bytes: ImportBytes, _ course: Course, in transaction: WriteTransaction
+  ) throws -> ImportPlace? {
+    guard course.adds else { return nil }
     let place: ImportPlace?
     do throws(ImportBytes.ReadFailure) {
-      place = try ImportPlace(reader, of: bytes)
+      place = try ImportPlace(reader, of: bytes, waitingLine: course.awaited.map(\.line).min())
     } catch {
       throw ImportError(line: reader.number, "the file cannot be read: \(error.reason)")
     }
-    try place?.keep(in: transaction)
+    try place?.keep(in: transaction, inPlaceOf: course.places)
+    return place
   }
 
   /// Somebody does not want it to go on.
   private struct Stop: Error {}
 
+  /// What is known of the lines so far.
+  private struct Course {
+    /// How far the file came.
+    var places: [ImportPlace]
+    /// References to what later lines insert.
+    var awaited: [AwaitedReference]
+    /// Only what is saved twice by the same file again wants a place.
+    var adds: Bool
+  }
+
+  /// - Parameter places: how far imports of the file came before.
   private func read(
-    _ lines: LineReader, of bytes: ImportBytes, _ progress: inout ImportProgress
+    _ lines: LineReader, of bytes: ImportBytes, after places: [ImportPlace],
+    _ progress: inout ImportProgress
   ) throws -> ImportReport {
     let shapes = ImportShapes(store.schema.model)
     let coordinator = PersistentStoreCoordinator(store: store)
@@ -165,10 +177,14 @@ package struct Importer {
     // Where the transaction begins that the lines are of.
     var start = reader
     var isInOnePiece = false
-    // Only what is saved twice by the same file again wants a place. A part that is passed over may have added.
-    var adds = skippedLines > 0
     var lines: [ImportLine] = []
-    var awaited: [AwaitedReference] = []
+    // A part that is passed over may have added.
+    var course = Course(
+      places: places,
+      awaited: try WaitingReferences.all(
+        of: bytes, through: skippedLines, after: places, in: store, shapes),
+      adds: skippedLines > 0)
+    progress.waitingLine = course.awaited.map(\.line).min()
     while true {
       let line = try reader.next()
       switch line?.operation {
@@ -179,25 +195,12 @@ package struct Importer {
           if case .save(let name?) = line?.operation { author = name }
           let context = ManagedObjectContext(coordinator)
           context.transactionAuthor = author
-          context.name = "import"
-          context.mergePolicy = ImportMergePolicy()
-          let transaction = ImportTransaction(context, shapes: shapes)
-          try transaction.perform(lines, settling: awaited)
-          awaited = transaction.awaited
-          try checkLaterLines(awaited, reader)
-          adds = adds || lines.contains { !$0.add.isEmpty }
-          let lastLine = lines[lines.count - 1].number
-          if adds {
-            try store.writeWhole(TransactionInfo(author: author, contextName: "import")) {
-              try save(context, transaction, lastLine: lastLine)
-              try keepPlace(reader, of: bytes, in: $0)
-            }
-          } else {
-            try save(context, transaction, lastLine: lastLine)
-          }
-          report.add(transaction.counts)
+          report.add(
+            try importInOnePiece(
+              lines, up: reader, of: bytes, ImportTransaction(context, shapes: shapes), &course))
           report.transactions += 1
-          progress = ImportProgress(line: reader.number, waitingLine: awaited.map(\.line).min())
+          progress = ImportProgress(
+            line: reader.number, waitingLine: course.awaited.map(\.line).min())
           self.progress?(reader.number, reader.position)
           lines.removeAll(keepingCapacity: true)
         }
@@ -207,8 +210,9 @@ package struct Importer {
         isInOnePiece = false
       default:
         if let line { lines.append(line) }
-        guard lines.count == batchLines, !isInOnePiece, awaited.isEmpty else { continue }
+        guard lines.count == batchLines, !isInOnePiece, course.awaited.isEmpty else { continue }
         do {
+          var place: ImportPlace?
           report.add(
             try batches.importTransaction(
               &lines, &reader, author: author,
@@ -217,9 +221,10 @@ package struct Importer {
                 self.progress?($0.number, $0.position)
               },
               atEnd: { reader, hasAdded, transaction in
-                adds = adds || hasAdded
-                if adds { try keepPlace(reader, of: bytes, in: transaction) }
+                course.adds = course.adds || hasAdded
+                place = try keepPlace(reader, of: bytes, course, in: transaction)
               }))
+          if let place { course.places = [place] }
           progress = ImportProgress(line: reader.number)
           self.progress?(reader.number, reader.position)
           start = reader
@@ -236,6 +241,32 @@ package struct Importer {
         }
       }
     }
+  }
+
+  /// - Parameter reader: behind the lines.
+  private func importInOnePiece(
+    _ lines: [ImportLine], up reader: LineReader, of bytes: ImportBytes,
+    _ transaction: ImportTransaction, _ course: inout Course
+  ) throws -> ImportReport {
+    let context = transaction.context
+    context.name = "import"
+    context.mergePolicy = ImportMergePolicy()
+    try transaction.perform(lines, settling: course.awaited)
+    course.awaited = transaction.awaited
+    try checkLaterLines(course.awaited, reader)
+    course.adds = course.adds || lines.contains { !$0.add.isEmpty }
+    let lastLine = lines[lines.count - 1].number
+    guard course.adds else {
+      try save(context, transaction, lastLine: lastLine)
+      return transaction.counts
+    }
+    let info = TransactionInfo(author: context.transactionAuthor, contextName: context.name)
+    let place = try store.writeWhole(info) {
+      try save(context, transaction, lastLine: lastLine)
+      return try keepPlace(reader, of: bytes, course, in: $0)
+    }
+    if let place { course.places = [place] }
+    return transaction.counts
   }
 
   /// Every reference that is still open must name an object that the rest of the file inserts.

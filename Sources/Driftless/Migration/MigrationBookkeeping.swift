@@ -104,10 +104,25 @@ private struct MigratedValues {
       }
     }
     guard !moved.isEmpty else { return values }
+    if property.isEmpty { return ofMark(values) }
     let changed = values.map(moved.value)
     guard changed.count > 1, case .reference = values[0] else { return changed }
     // A null parts a list.
     return zip(values, changed).filter { $0.isNull || !$1.isNull }.map(\.1)
+  }
+
+  /// What is kept beside an object's mark: a number, and three values a cut (`DeleteCuts`). A cut of an object whose hierarchy is gone
+  /// goes by itself; the rest stays.
+  private func ofMark(_ values: [PropertyValue]) -> [PropertyValue] {
+    guard case .integer(let notes)? = values.first else { return values.map(moved.value) }
+    var kept = [values[0]]
+    for first in stride(from: 1, to: values.count, by: 3) {
+      let source = moved.value(values[first])
+      guard !source.isNull else { continue }
+      kept += [source] + values[first + 1..<min(first + 3, values.count)]
+    }
+    // Without a note and a cut nothing is kept.
+    return notes == 0 && kept.count == 1 ? [] : kept
   }
 
   /// A value of one side of a conflict.

@@ -35,9 +35,11 @@ struct MigrationKeyNotes {
     for line in lines where line.count == 2 {
       guard let key = Int64(line[1]),
         let match = keys.plan.matches.first(where: { $0.source.name == line[0] }),
-        let offset = keys.offset(of: match.source)
+        let offset = keys.offset(of: match.source),
+        // No object has a key beyond those.
+        case (let moved, false) = key.addingReportingOverflow(offset)
       else { continue }
-      left.append("\(match.destination.name) \(key + offset)")
+      left.append("\(match.destination.name) \(moved)")
     }
     try set(EngineRows.leftNote, left)
   }
@@ -71,14 +73,14 @@ struct MigrationKeyNotes {
       var ranges: [ClosedRange<Int64>] = []
       for way in ways {
         let last = held[way.source.name] ?? 0
-        if way.offset > 0, last > 0 { ranges.append(way.offset + 1...way.offset + last) }
+        if way.offset > 0, last > 0 { ranges.append(Self.moved(1...last, by: way.offset)) }
         for range in made[way.source.name]?.ranges ?? [] {
-          ranges.append(way.offset + range.lowerBound...way.offset + range.upperBound)
+          ranges.append(Self.moved(range, by: way.offset))
         }
         if ways.count > 1, let known = made[way.source.name]?.known,
           case let last = keys.lastKey(of: way.source), known < last
         {
-          ranges.append(way.offset + known + 1...way.offset + last)
+          ranges.append(Self.moved(known + 1...last, by: way.offset))
         }
       }
       let known =
@@ -89,5 +91,16 @@ struct MigrationKeyNotes {
     }
     try set(EngineRows.heldNote, heldLines)
     try set(EngineRows.madeNote, madeLines)
+  }
+
+  /// Keys after an offset, as far as numbers go: what a damaged note says may be any.
+  private static func moved(
+    _ range: ClosedRange<Int64>, by offset: Int64
+  ) -> ClosedRange<Int64> {
+    func moved(_ key: Int64) -> Int64 {
+      let (sum, hasPassed) = key.addingReportingOverflow(offset)
+      return hasPassed ? (offset > 0 ? .max : .min) : sum
+    }
+    return moved(range.lowerBound)...moved(range.upperBound)
   }
 }

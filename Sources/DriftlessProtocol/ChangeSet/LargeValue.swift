@@ -14,6 +14,8 @@ public struct LargeValue: Hashable, Sendable, Comparable {
   public static let size = digestSize + 8
   /// The fewest bytes that a value has which is told so: a shorter one is not longer than its name.
   public static let bytesMin = size + 1
+  /// The most bytes that a value has which is named: a TiB, beyond what any store holds. So sums of lengths that others say stay numbers.
+  public static let lengthMax: UInt64 = 1 << 40
   /// The most bytes that a piece has, on its way to or from the zone. Every piece but the last has as many.
   public static let pieceBytesMax = 1 << 20
 
@@ -25,7 +27,7 @@ public struct LargeValue: Hashable, Sendable, Comparable {
   /// Nil for a digest that has not 32 bytes, and for a length that no large value has.
   public init?(digest: Data, length: UInt64) {
     guard digest.count == Self.digestSize, length >= UInt64(Self.bytesMin),
-      length <= UInt64(Int64.max)
+      length <= Self.lengthMax
     else { return nil }
     self.digest = Data(digest)
     self.length = length

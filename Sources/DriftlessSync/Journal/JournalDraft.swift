@@ -13,8 +13,6 @@ struct JournalDraft {
 
   /// The row that came last, whose object most entries that follow are about: it is kept once.
   private var lastRow: (object: UUID, values: [PropertyValue])?
-  /// What a row of the journal holds at most, below SQLite's bound of a gigabyte.
-  private static let rowBytesMax = 900 << 20
 
   init(_ transaction: WriteTransaction) {
     self.transaction = transaction
@@ -275,9 +273,9 @@ struct JournalDraft {
   }
 
   private mutating func append(_ entry: JournalEntry, _ values: Journal.Values) throws {
+    var entry = entry
     var values = values
-    if values.local.map({ $0.byteCount > Self.rowBytesMax }) == true { values.local = nil }
-    if values.remote.map({ $0.byteCount > Self.rowBytesMax }) == true { values.remote = nil }
+    JournalBounds().leaveOut(of: &entry, &values)
     if let row = values.row {
       if let lastRow, lastRow.object == entry.object, lastRow.values == row {
         values.row = nil
@@ -291,13 +289,7 @@ struct JournalDraft {
   }
 
   /// Leaves out the largest values of a row that one row of the journal cannot hold.
-  private static func bound(_ row: inout [PropertyValue]) {
-    while row.reduce(0, { $0 + $1.byteCount }) > rowBytesMax,
-      let largest = row.indices.max(by: { row[$0].byteCount < row[$1].byteCount })
-    {
-      row[largest] = MissingValue.lost
-    }
-  }
+  private static func bound(_ row: inout [PropertyValue]) { JournalBounds().leaveOut(of: &row) }
 
   func identity(of key: ObjectKey) throws -> UUID { try transaction.identity(of: key) }
 
@@ -322,6 +314,7 @@ struct JournalDraft {
   private func text(_ value: PropertyValue) throws -> String {
     if SealedValue.cell(in: value) != nil { return Self.sealedText }
     if LargeCell.value(in: value) != nil { return #""missing""# }
+    if value.byteCount > JournalBounds.toldBytesMax { return JournalBounds.text }
     var json = JSONText()
     try json.value(value) { key, json in json.uuid(try transaction.identity(of: key)) }
     return String(decoding: json.bytes, as: UTF8.self)
@@ -336,23 +329,5 @@ struct JournalDraft {
     }
     let isOrdered = property.relationship?.isOrdered ?? false
     return "[" + (isOrdered ? identities : identities.sorted()).joined(separator: ",") + "]"
-  }
-}
-
-extension Journal.Values {
-  /// What they take in memory, but for what every entry takes.
-  fileprivate var byteCount: Int {
-    (local?.byteCount ?? 0) + (remote?.byteCount ?? 0) + (row ?? []).reduce(0) { $0 + $1.byteCount }
-  }
-}
-
-extension PropertyValue {
-  /// The bytes of a text or of data; nothing for what is as large as any number.
-  fileprivate var byteCount: Int {
-    switch self {
-    case .string(let text): text.utf8.count
-    case .data(let data): data.count
-    default: 0
-    }
   }
 }

@@ -144,7 +144,7 @@ struct ParkedValues {
       else { return }
       count += 1
       if seen.insert(value.digest).inserted {
-        bytes = bytes.addingReportingOverflow(value.length).partialValue
+        bytes = bytes.addingClamped(value.length)
       }
     }
     return (count, bytes)

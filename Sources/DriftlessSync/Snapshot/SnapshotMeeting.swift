@@ -17,7 +17,11 @@ extension PageApplier {
   ) throws {
     let living = try transaction.concreteKey(root: root)
     guard !hasLog, !news.deleted.contains(rooted(root)) else { throw Self.isHereAlready }
-    if living == nil, remembered.rows.contains(where: { $0.hasCome && $0.key.key == root.key }) {
+    // Objects of two hierarchies may have one key.
+    let rootedKey = rooted(root)
+    if living == nil,
+      remembered.rows.contains(where: { $0.hasCome && rooted($0.key) == rootedKey })
+    {
       return
     }
     let own = living ?? ObjectKey(entity: entity.number, key: root.key)

@@ -209,7 +209,7 @@ extension SyncEngine {
     let order = values.keys.sorted()
     guard !order.isEmpty else { return report }
     told.valuesTotal = order.count
-    told.bytesTotal = order.reduce(0) { $0 + Int64(clamping: $1.length) }
+    told.bytesTotal = order.reduce(0) { $0.addingClamped(Int64(clamping: $1.length)) }
     try bookkeep { try WantedValues.add(order, on: $0.connection) }
     tell(.valuesWanted)
     do {
@@ -217,7 +217,7 @@ extension SyncEngine {
         switch try await fetchTogether(value, values[value] ?? []) {
         case .here:
           report.values += 1
-          report.bytes += Int64(clamping: value.length)
+          report.bytes = report.bytes.addingClamped(Int64(clamping: value.length))
         case .not: report.missing += 1
         case .noRoom(let bytes):
           throw StoreError(
@@ -227,7 +227,7 @@ extension SyncEngine {
             suggestion: "Make room there; it comes with the next sync then, or ask again.")
         }
         told.values += 1
-        told.bytes += Int64(clamping: value.length)
+        told.bytes = told.bytes.addingClamped(Int64(clamping: value.length))
         progress(told)
       }
     } catch {

@@ -102,14 +102,18 @@
       gone.append(row)
     }
 
+    /// Their sum as far as numbers go.
+    private static let lengths =
+      "SELECT least(coalesce(sum(length), 0), \(Int64.max))::bigint FROM value"
+
     func declaredBytes() throws -> Int64 {
       try connection.run(
-        "SELECT coalesce(sum(length), 0)::bigint FROM value WHERE zone = $1", zoneID
+        "\(Self.lengths) WHERE zone = $1", zoneID
       ).int64(0, 0)
     }
 
     func unnamedBytes(inAll: Bool, token: String?) throws -> Int {
-      let sum = "SELECT coalesce(sum(length), 0)::bigint FROM value WHERE token <> ''"
+      let sum = "\(Self.lengths) WHERE token <> ''"
       let rows =
         if inAll {
           try connection.run(sum)

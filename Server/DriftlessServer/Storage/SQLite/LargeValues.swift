@@ -124,7 +124,7 @@ enum LargeValues {
   ) throws -> Int {
     let bytes = try connection.scalar(
       """
-      SELECT coalesce(sum(length), 0) FROM value
+      SELECT CAST(total(length) AS INTEGER) FROM value
       WHERE (?1 IS NULL OR zone = ?1) AND (?2 IS NULL OR token = ?2) AND token <> ''
       """, zone.map { .integer($0) } ?? .null, token.map { .text($0) } ?? .null)
     guard case .integer(let bytes)? = bytes else { return 0 }
@@ -185,7 +185,7 @@ enum LargeValues {
   /// Bytes that a zone's values have, with what is to come of those that are on their way.
   static func declaredBytes(of zone: Int64, on connection: SQLiteConnection) throws -> Int64 {
     let bytes = try connection.scalar(
-      "SELECT coalesce(sum(length), 0) FROM value WHERE zone = ?", .integer(zone))
+      "SELECT CAST(total(length) AS INTEGER) FROM value WHERE zone = ?", .integer(zone))
     guard case .integer(let bytes)? = bytes else { return 0 }
     return bytes
   }

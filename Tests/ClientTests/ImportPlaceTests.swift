@@ -1,0 +1,120 @@
+import Driftless
+import DriftlessSQLite
+import DriftlessSync
+import Foundation
+import SyncDaemon
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SyncControl
+
+/// How far imports of files that add to numbers came, each for itself.
+@Suite struct ImportPlaceTests {
+  private func importer(
+    _ shop: Shop, skipping lines: Int? = nil,
+    isInterrupted: @escaping @Sendable () -> Bool = { false }
+  ) -> Importer {
+    Importer(
+      store: shop.store, author: nil, source: "f.jsonl", skippedLines: lines,
+      isInterrupted: isInterrupted)
+  }
+
+  private func data(_ lines: [String]) -> Data { Data(lines.joined(separator: "\n").utf8) }
+
+  /// What an import has saved after so many transactions is all that one leaves which is killed there.
+  private func importSome(_ lines: [String], _ count: Int, into shop: Shop) {
+    let asked = Mutex(0)
+    #expect(throws: ImportInterrupted.self) {
+      _ = try importer(shop) {
+        asked.withLock {
+          $0 += 1
+          return $0 > count
+        }
+      }.run(data(lines))
+    }
+  }
+
+  /// Adds one to an item ten times.
+  private func counts(_ item: String) -> [String] {
+    [#"{"op":"upsert","entity":"Item","id":"\#(item)","set":{"name":"a"}}"#, #"{"op":"save"}"#]
+      + (0..<10).flatMap { _ in
+        [
+          #"{"op":"update","entity":"Item","id":"\#(item)","add":{"size":1}}"#,
+          #"{"op":"save"}"#,
+        ]
+      }
+  }
+
+  private func sizes(_ shop: Shop) throws -> [Int] {
+    try shop.read { context in
+      try context.fetch(FetchRequest<ManagedObject>(entityName: "Item"))
+        .compactMap { ($0["size"] as? any BinaryInteger).map { Int($0) } }.sorted()
+    }
+  }
+
+  @Test("A file that is imported whole, or cut off as well, takes no other file's place")
+  func twoFiles() throws {
+    let shop = try Shop()
+    let (first, second) = (counts("1"), counts("2"))
+    importSome(first, 4, into: shop)
+    _ = try importer(shop).run(data(second))
+    importSome(second + second.dropFirst(2), 15, into: shop)
+    let before = try sizes(shop)
+    let failure = try #require(
+      #expect(throws: Failure.self) { _ = try importer(shop).run(data(first)) })
+    #expect(failure.code == "cut-off" && failure.suggestion.contains("--skip 8;"))
+    #expect(try sizes(shop) == before)
+    _ = try importer(shop, skipping: 8).run(data(first))
+    #expect(try sizes(shop)[0] == 10)
+    #expect(throws: Failure.self) {
+      _ = try importer(shop).run(data(second + second.dropFirst(2)))
+    }
+    #expect(try shop.store.check().isSound)
+  }
+
+  @Test("The place that a program of before kept is known")
+  func formerForm() throws {
+    let shop = try Shop()
+    let lines = counts("1")
+    importSome(lines, 4, into: shop)
+    _ = try shop.store.write(TransactionInfo()) {
+      let place = try #require(try $0.setting("import.places"))
+      try $0.setSetting("import.place", place)
+      try $0.setSetting("import.places", nil)
+    }
+    #expect(throws: Failure.self) { _ = try importer(shop).run(data(lines)) }
+    _ = try importer(shop, skipping: 8).run(data(lines))
+    #expect(try sizes(shop) == [10])
+    for setting in ["import.place", "import.places"] {
+      #expect(try shop.store.read { try $0.setting(setting) } == nil)
+    }
+  }
+
+  @Test("References to later lines are set by the import that goes on")
+  func waiting() throws {
+    let lines = [
+      #"{"op":"upsert","entity":"Item","id":"1","set":{"name":"a","box":"b"}}"#,
+      #"{"op":"upsert","entity":"Item","id":"2","set":{"name":"c","box":"b","tags":["t","u"]}}"#,
+      #"{"op":"save"}"#,
+      #"{"op":"update","entity":"Item","id":"2","add":{"size":1}}"#,
+      #"{"op":"save"}"#,
+      #"{"op":"insert","entity":"Tag","id":"t","set":{}}"#,
+      #"{"op":"update","entity":"Item","id":"1","add":{"size":1}}"#,
+      #"{"op":"save"}"#,
+      #"{"op":"insert","entity":"Tag","id":"u","set":{}}"#,
+      #"{"op":"insert","entity":"Box","id":"b","set":{"name":"B"}}"#,
+    ]
+    let whole = try Shop()
+    _ = try importer(whole).run(data(lines))
+    for (count, line) in [(2, 5), (3, 8)] {
+      let shop = try Shop()
+      importSome(lines, count, into: shop)
+      _ = try importer(shop, skipping: line).run(data(lines))
+      #expect(
+        try ReplicaExport.text(of: shop.store) == ReplicaExport.text(of: whole.store),
+        "after \(count)")
+      #expect(try shop.store.read { try $0.setting("import.places") } == nil)
+    }
+  }
+}
