@@ -1,5 +1,5 @@
 # The commands a newcomer types. Each installs what is missing, builds, and runs.
-.PHONY: demo test bench example openapi sanitize crash simulate soak prepare lint build rooms docs \
+.PHONY: demo test bench attack example openapi sanitize crash simulate soak prepare lint build rooms docs \
 	release install uninstall deb deb-test
 
 # The host's package database on three replicas, through one server, with the network cut in between.
@@ -14,6 +14,15 @@ test: prepare
 # Ours against the limit in C and against peers, in one run. JSON=FILE writes the rows as JSON lines.
 bench: prepare
 	@Benchmarks/run $(JSON)
+
+# What one client can do to a server, while an honest one pushes to another zone: fails above a second, or above the memory that
+# a server may have; on a data folder, then on PostgreSQL where that is here. SECONDS=10 for each attack, ONLY=V3,idle for some.
+attack: prepare
+	@Scripts/prepare python3
+	@swift build -c release $$(Scripts/traits) --product driftless-server --scratch-path .build-release
+	@Scripts/attack .build-release/release --seconds $(or $(SECONDS),10) $(if $(ONLY),--only $(ONLY))
+	@test -z "$$(Scripts/traits)" || Scripts/with-postgres sh -c 'Scripts/attack .build-release/release \
+		--seconds $(or $(SECONDS),10) $(if $(ONLY),--only $(ONLY)) --postgres "$$DATABASE"'
 
 # The tutorial's program, a point of sale, applications of Core Data's and a client in Python: built and tested.
 example: prepare

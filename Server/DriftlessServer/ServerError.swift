@@ -43,6 +43,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let folder = Code(name: "folder", status: 500)
     package static let folderOnly = Code(name: "folder-only", status: 400)
     package static let noData = Code(name: "no-data", status: 500)
+    package static let otherVersion = Code(name: "other-version", status: 500)
     package static let notHandedOut = Code(name: "not-handed-out", status: 500)
     package static let nothingToSetBack = Code(name: "nothing-to-set-back", status: 409)
     package static let notPurgeable = Code(name: "not-purgeable", status: 409)

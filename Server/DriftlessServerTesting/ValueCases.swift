@@ -14,6 +14,7 @@ enum ValueCases {
     StorageCase("What others sent of a value that is whole takes no room", orphans),
     StorageCase("A value is no larger than there is room for", largest),
     StorageCase("Values that nothing names are bounded in all zones together", boundedTogether),
+    StorageCase("Values that begin in many zones at one time pass no bound of all", begunTogether),
     StorageCase("A storage that takes none says so", none),
     StorageCase("Room is made of what nobody waits for any more", roomMade),
     StorageCase("A zone that begins anew keeps its values for a while", renewed),
@@ -258,6 +259,34 @@ enum ValueCases {
         other.piece(0, zone.generation, UUID()), of: zone, token: "another")
     }
     try expect(refusal?.name == "disk-full")
+  }
+
+  private static func begunTogether(kind: StorageUnderTest) async throws {
+    var limits = taking
+    limits.unnamedValueBytesMax = 5000
+    guard let test = try await world(kind, limits: limits) else { return }
+    let names = (0..<12).map { "\(test.name)-\($0)" }
+    try test.kind.administer { administration in
+      for name in names { _ = try administration.createZone(name) }
+    }
+    let taken = try await withThrowingTaskGroup(of: Bool.self) { group in
+      for (number, name) in names.enumerated() {
+        let zone = try await test.zone(name)
+        let piece = try Sample(2000, UInt8(number)).piece(0, zone.generation, UUID())
+        group.addTask {
+          let refusal = try await code {
+            _ = try await test.storage.keep(piece, of: zone, token: "t\(number)")
+          }
+          try expect(refusal == nil || refusal?.name == "disk-full")
+          return refusal == nil
+        }
+      }
+      return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+    }
+    try expect(taken == 2, "\(taken) of 2,000 bytes are in 5,000")
+    try test.kind.administer { administration in
+      for name in names { try administration.deleteZone(name) }
+    }
   }
 
   private static func none(kind: StorageUnderTest) async throws {

@@ -185,12 +185,11 @@ struct ReportOptions: ParsableArguments {
   private func exitCode(of code: ServerError.Code) -> Int32 {
     switch code {
     case .badName, .badLimits, .badFormat, .badConfiguration, .folderOnly, .badCertificate,
-      .damagedDatabase,
-      .noData,
-      .unreadableDatabase:
+      .damagedDatabase, .noData, .unreadableDatabase, .otherVersion:
       65
     case .locked, .busy: 75
     case .notConfirmed: 64
+    case .folder: 77
     case .diskFull, .notHandedOut: UnwrittenOutput.exitStatus
     default: 1
     }

@@ -46,6 +46,7 @@ struct DriftlessServerCommand: AsyncParsableCommand {
     (71, "the system lets the program open too few files"),
     (74, "no space is left, or the output cannot be written"),
     (75, "another server or command has the folder, or something is busy"),
+    (77, "the rights of a file or folder do not allow it"),
   ]
 
   /// Runs the command line of this process; ends it where that fails.

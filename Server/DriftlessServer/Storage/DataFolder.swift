@@ -40,10 +40,12 @@ package struct DataFolder: Sendable {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     } catch {
       throw ServerError(
-        .folder, "cannot create the data folder \(url.path): \(Self.reason(of: error))",
+        Self.isFull(error) ? .diskFull : .folder,
+        "cannot create the data folder \(url.path): \(Self.reason(of: error))",
         suggestion: "Name a folder that this user may write, with --data.")
     }
     guard access(url.path, W_OK | X_OK) == 0 else { throw notWritable }
+    try checkRights()
     if !takesEmptied { try checkDatabaseIsNotEmptied() }
     if access(database.path, F_OK) != 0 { try noteDatabaseIsBegun() }
   }
@@ -63,10 +65,24 @@ package struct DataFolder: Sendable {
 
   /// In the system's words.
   private static func reason(of error: any Error) -> String {
+    number(of: error).map { String(cString: strerror($0)) } ?? error.localizedDescription
+  }
+
+  private static func isFull(_ error: any Error) -> Bool {
+    [ENOSPC, EDQUOT].contains(number(of: error))
+  }
+
+  /// The system's number of an error.
+  private static func number(of error: any Error) -> Int32? {
     let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-    guard let cause, cause.domain == NSPOSIXErrorDomain, let code = Int32(exactly: cause.code)
-    else { return error.localizedDescription }
-    return String(cString: strerror(code))
+    guard let cause, cause.domain == NSPOSIXErrorDomain else { return nil }
+    return Int32(exactly: cause.code)
+  }
+
+  private static func lookedInto(_ url: URL) -> ServerError {
+    ServerError(
+      .folder, "this user may not look into \(url.path)",
+      suggestion: "Run the command as the folder's owner.")
   }
 
   private var notWritable: ServerError {
@@ -75,13 +91,21 @@ package struct DataFolder: Sendable {
       suggestion: "Name a folder that this user may write, with --data.")
   }
 
+  /// Before anything is opened: SQLite gives the files that it makes beside the database the rights of that, and they would stay.
+  private func checkRights() throws {
+    for suffix in ["", "-wal", "-shm"] {
+      let file = database.path + suffix
+      guard access(file, F_OK) == 0, access(file, R_OK | W_OK) != 0 else { continue }
+      throw ServerError(
+        .folder, "this user may not read and write \(file)",
+        suggestion: "Run the command as the folder's owner, and see that the file is that user's: "
+          + "chmod u+rw '\(file)'")
+    }
+  }
+
   /// There is no database, as far as this user sees.
   private func checkNothingIsThere(creates: Bool, takesLeft: Bool) throws {
-    guard errno != EACCES else {
-      throw ServerError(
-        .folder, "this user may not look into \(url.path)",
-        suggestion: "Run the command as the folder's owner.")
-    }
+    guard errno != EACCES else { throw Self.lookedInto(url) }
     // A server that is about to make its first database is no such case.
     if access(begun.path, F_OK) != 0, let process = servingProcess {
       throw ServerError(
@@ -121,6 +145,7 @@ package struct DataFolder: Sendable {
     try checkToServe(url)
     let folder = DataFolder(unchecked: url)
     guard access(url.path, W_OK | X_OK) == 0 else { throw folder.notWritable }
+    try folder.checkRights()
     try folder.checkDatabaseIsNotEmptied()
     guard !folder.isDatabaseEmpty,
       let file = try? FileHandle(forReadingFrom: folder.database),
@@ -150,8 +175,9 @@ package struct DataFolder: Sendable {
     let folder = url.appendingPathComponent(databaseName)
     guard access(folder.path, F_OK) != 0 else { return }
     guard let names = try? FileManager.default.contentsOfDirectory(atPath: url.path) else {
+      guard access(url.path, F_OK) != 0 else { throw lookedInto(url) }
       throw ServerError(
-        .noData, "there is no folder \(url.path), or this user may not read it",
+        .noData, "there is no folder \(url.path)",
         suggestion: "Check --data. To begin a server there: mkdir -m 700 '\(url.path)'")
     }
     let own = [

@@ -23,7 +23,13 @@ struct ValueIntake<Tables: ValueTables> {
       guard isLost || limits.valueBytesMax > 0 else { throw ProtocolError.takesNoValues }
       try piece.check(bytesMax: isLost ? .max : limits.largestValue)
       do {
-        return try tables.transaction { try take(piece, isLost ? ValueLease.nobody : token) }
+        // Who has just taken room for the value comes again, and writes.
+        while true {
+          let taken = try tables.transaction {
+            try take(piece, isLost ? ValueLease.nobody : token)
+          }
+          if let taken { return taken }
+        }
       } catch let error as ServerError
         where [.diskFull, .zoneFull].contains(error.code) && hasRoomMade
       {
@@ -32,18 +38,26 @@ struct ValueIntake<Tables: ValueTables> {
     }
   }
 
+  /// Goes on with a value that is known; of another it takes the room, and writes nothing of it yet: all that begin look at the
+  /// same sums one after the other, and wait for nobody's bytes meanwhile.
+  ///
+  /// - Returns: nil where it has taken room.
   private func take(
     _ piece: ValuePiece, _ token: String
-  ) throws -> (state: ValueState, upload: Tables.Row?) {
+  ) throws -> (state: ValueState, upload: Tables.Row?)? {
     try checkGeneration(of: piece)
     if let known = try goOn(with: piece) { return known }
     try tables.hold()
     // What another did while this one waited is seen from here on.
     try checkGeneration(of: piece)
     if let known = try goOn(with: piece) { return known }
-    if token != ValueLease.nobody { try checkRoom(for: piece.value, token: token) }
+    if token != ValueLease.nobody {
+      try tables.holdAll()
+      try checkRoom(for: piece.value, token: token)
+    }
     let upload = try tables.begin(piece.value, replica: piece.replica, token: token)
-    return try add(piece, to: upload, held: 0)
+    _ = try tables.renewLease(of: upload, until: lease)
+    return nil
   }
 
   private func checkGeneration(of piece: ValuePiece) throws {

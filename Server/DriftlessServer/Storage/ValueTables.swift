@@ -16,6 +16,9 @@ protocol ValueTables {
   /// - Throws: `ServerError` (`.noZone`).
   func hold() throws
 
+  /// From now on until the transaction ends nobody else begins a value of any zone. Who calls holds its own zone.
+  func holdAll() throws
+
   /// The zone's generation as it is now; nil where it is gone.
   func generation() throws -> UUID?
 

@@ -225,6 +225,12 @@
       }
     }
 
+    /// Until the transaction ends nobody else is in one that has asked for this, at whatever node: for sums over all zones. It
+    /// takes a row that each database has and that none but a new version writes. Who calls asks for no zone's row after it.
+    static func hold(_ connection: PostgresConnection) throws {
+      try connection.run("SELECT version FROM driftless_version WHERE id = 1 FOR UPDATE")
+    }
+
     private static func number(on connection: PostgresConnection) throws -> Int64 {
       let found = try connection.run("SELECT version FROM driftless_version WHERE id = 1")
       return found.count > 0 ? found.int64(0, 0) : 0

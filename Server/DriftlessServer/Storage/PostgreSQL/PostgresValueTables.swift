@@ -29,6 +29,8 @@
       guard rows.count > 0 else { throw ServerError.noZone(zone.name) }
     }
 
+    func holdAll() throws { try PostgresSchema.hold(connection) }
+
     func generation() throws -> UUID? {
       let rows = try connection.run("SELECT generation FROM zone WHERE id = $1", zoneID)
       return rows.count > 0 ? rows.uuid(0, 0) : nil

@@ -13,6 +13,7 @@ struct SQLiteValueTables: ValueTables {
 
   /// Who has begun a transaction holds all zones.
   func hold() throws {}
+  func holdAll() throws {}
 
   func generation() throws -> UUID? { try connection.zone(named: zone.name)?.generation }
 

@@ -149,7 +149,7 @@ enum ServerSchema {
 
   static func otherVersion(_ other: Int64) -> ServerError {
     ServerError(
-      .folder, "the data folder has version \(other); this program reads version \(version)",
+      .otherVersion, "the data folder has version \(other); this program reads version \(version)",
       suggestion: "Use the program that wrote it, or a newer one.")
   }
 
@@ -197,7 +197,7 @@ enum ServerSchema {
       case 4: try connection.execute("PRAGMA user_version = \(version)")
       case 1:
         throw ServerError(
-          .folder, "the data folder is of version 1, whose logs have no chains",
+          .otherVersion, "the data folder is of version 1, whose logs have no chains",
           suggestion: "Start on a new folder: replicas that enrol again bring what they hold.")
       case let other: throw otherVersion(other)
       }
