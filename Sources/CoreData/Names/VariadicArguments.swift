@@ -29,11 +29,12 @@ enum CArgumentObjects {
     values.withLock { $0[place] = value }
   }
 
-  /// The value that an object stands for, or the object.
-  static func value(at object: UnsafeRawPointer) -> Any {
-    let place = UInt(bitPattern: object)
+  /// The value that the object at a place stands for, or the object; nil for no object.
+  static func value(at place: UInt) -> Any? {
     if let value = values.withLock({ $0[place] }) { return value }
-    return Unmanaged<AnyObject>.fromOpaque(object).takeUnretainedValue()
+    return UnsafeRawPointer(bitPattern: place).map {
+      Unmanaged<AnyObject>.fromOpaque($0).takeUnretainedValue()
+    }
   }
 }
 

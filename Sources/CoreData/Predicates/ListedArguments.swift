@@ -31,8 +31,7 @@ enum ListedArguments {
   private static func value(of placeholder: String, _ word: String) -> Any? {
     switch format(placeholder) {
     case "%p":
-      UInt(word.dropFirst(2), radix: 16).flatMap { UnsafeRawPointer(bitPattern: $0) }
-        .map(CArgumentObjects.value)
+      UInt(word.dropFirst(2), radix: 16).flatMap(CArgumentObjects.value)
     case "%a": Double(word)
     default: Int64(word)
     }
