@@ -138,8 +138,10 @@ extension SyncEngine {
   ) throws {
     let connection = transaction.connection
     try EngineTables.create(in: transaction)
-    // What it left behind may be had again.
-    try MissedValues.forget(.left, on: transaction.connection)
+    // What it left behind in this zone may be had again.
+    if try LeftZone.kept(transaction)?.isOf(info) == true {
+      try MissedValues.forget(.left, on: transaction.connection)
+    }
     if anew {
       try checkMayBeginAnew(info, store, schema, transaction)
       // The record is damaged: of counts there is but the counters' values.

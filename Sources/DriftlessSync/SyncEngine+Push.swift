@@ -271,8 +271,8 @@ extension SyncEngine {
     } catch let error as SyncError where error.code == .damagedState {
       // What it names is damaged here: it is built anew at once, since a pull waits for none of its values.
       return .stale([], at: nil, reason: error.message)
-    } catch let missing as ValueIsNowhere {
-      return .refused(missing.reason)
+    } catch let missing as ValuesAreNowhere {
+      return answer(missing)
     } catch let error as ProtocolError where error.code == .clockAhead {
       // Moved back to the zone's clock, it is built anew.
       believesZoneClock = true
@@ -281,6 +281,16 @@ extension SyncEngine {
       // Another server may take other values, and this one others than it did.
       if error.code == .unsupported || error.code == .tooLarge { valueBounds = nil }
       return Self.answer(error, outbox)
+    } catch {
+      return .failed(error)
+    }
+  }
+
+  /// What is told by the names of values that are nowhere goes without them: it is built anew.
+  private func answer(_ missing: ValuesAreNowhere) -> Pusher.Answer {
+    do {
+      return try withdrawNames(of: missing.values)
+        ? .stale([], at: nil, reason: missing.reason.message) : .refused(missing.reason)
     } catch {
       return .failed(error)
     }

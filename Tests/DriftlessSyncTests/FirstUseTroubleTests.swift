@@ -116,7 +116,7 @@ struct FirstUseTroubleTests {
     let (shop, id) = try await Self.shop()
     let copy = try await Self.copy(shop[1], "copy", shop)
     await copy.engine.close()
-    _ = try SyncEngine.rekey(store: copy.store)
+    _ = try SyncEngine.rekey(store: copy.store, leavingValues: true)
     let context = ManagedObjectContext(PersistentStoreCoordinator(store: copy.store))
     let object = try #require(try context.object(withIdentity: id))
     guard case .missing = try object.valueState(forKey: "blob") else {

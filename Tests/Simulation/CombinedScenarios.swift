@@ -173,6 +173,14 @@ extension Scenario {
       $0.keepsFewEntries = true
       $0.interludes = 25
     },
+    make("large values that hosts have by their names, in renewed zones") {
+      $0.server = .sqlite
+      $0.hasLargeValues = true
+      $0.hasFirstUse = true
+      $0.looksLate = true
+      $0.hasRepeatedValues = true
+      $0.hasZoneRenewals = true
+    },
     make("twins of stores that came back") {
       $0.hasLeaves = true
       $0.hasTwins = true

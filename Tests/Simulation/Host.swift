@@ -131,7 +131,8 @@ final class Host: @unchecked Sendable {
     if scenario.keepsFewEntries { options.keptFrameBytesMax = 2500 }
     options.keys = try? KeyRing(text: keys)
     if scenario.hasLargeValues { options.largeValueBytesMin = LargeValue.bytesMin }
-    if scenario.hasFirstUse, number % 2 == 1 { options.values = .firstUse }
+    let isLate = scenario.looksLate ? number > 0 : number % 2 == 1
+    if scenario.hasFirstUse, isLate { options.values = .firstUse }
     options.pullBytesMax = 1000
     options.pushObjectsMax = 4
     options.partObjectsMax = scenario.partObjectsMax

@@ -28,9 +28,18 @@ struct Image: Equatable {
           return scanner.line()
         }
         things[id] = Thing(entity: Self.unquoted(entity), values: values ?? [:])
+        if let named = fields["inZone"] { things[id]?.values.merge(Self.known(named)) { $1 } }
       }
     }
   }
+
+  /// Values that are named, as what they are: a host whose objects have a value by its name knows which one it has.
+  private static func known(_ named: String) -> [String: String] {
+    let names = try? JSONDecoder().decode([String: Named].self, from: Data(named.utf8))
+    return (names ?? [:]).compactMapValues { LargeTexts.byName[$0.sha256] }
+  }
+
+  private struct Named: Decodable { let sha256: String }
 
   func value(_ object: UUID, _ property: String) -> String {
     things[object]?.values[property] ?? Self.null

@@ -34,7 +34,7 @@ extension Simulation {
     }
     makeRoomAtServer()
     try await syncAll(step)
-    for host in hosts where scenario.hasFirstUse { await fetchAll(host) }
+    for host in hosts where scenario.hasFirstUse && !scenario.looksLate { await fetchAll(host) }
     if scenario.hasMassDeletes { try await answerAll(step) }
     guard failures.isEmpty else { return }
     try await check()

@@ -233,8 +233,7 @@ struct Saves {
     case .date: return .date(Date(timeIntervalSinceReferenceDate: Double(number) * 3600.25))
     case .binaryData, .transformable:
       let isLarge = scenario.hasLargeValues && number % 4 != 0
-      let more = isLarge ? String(repeating: "large", count: 12) : ""
-      return .data(Data("d\(number)\(more)".utf8))
+      return .data(isLarge ? LargeTexts.value(number) : Data("d\(number)".utf8))
     case .uuid:
       return .uuid(
         UUID(uuidString: String(format: "00000000-0000-4000-8000-%012d", number)) ?? UUID())

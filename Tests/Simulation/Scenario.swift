@@ -54,6 +54,8 @@ struct Scenario: Hashable, Sendable {
   var hasLargeValues = false
   /// Every other host fetches them when somebody asks for them.
   var hasFirstUse = false
+  /// All hosts but the first one do, and nobody asks for them where all is quiet: the values are known by their names alone.
+  var looksLate = false
   /// Whether what an edit brings back has to be where its delete had cut it. It does not hold in every seed so far.
   var looksForCuts = false
   /// How many quiet moments there are; 0 for one at the end, and in half of the runs one in the middle.

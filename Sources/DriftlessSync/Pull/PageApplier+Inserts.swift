@@ -119,6 +119,8 @@ extension PageApplier {
           try transaction.setSetting(SyncEngine.missingSetting, .integer(1))
         } else {
           refusal = LargeCell.reasonInZone(large)
+          // Whatever zone the store left it in before, it is in this one.
+          try MissedValues.forget(large.digest, .left, on: transaction.connection)
         }
       }
       let side = try side()
@@ -143,9 +145,15 @@ extension PageApplier {
     isNew: Bool = false, _ frame: inout FrameContext
   ) throws -> PropertyValue {
     guard case .toOne = reader.property.kind else {
-      if !isNew { try parkedValues.strike(key, reader.property.name) }
-      return try held(
-        reader.value(row), reader.property, of: key, frame.side(group, row: row))
+      var value = reader.value(row)
+      if !isNew {
+        try parkedValues.strike(key, reader.property.name)
+        if value.isInZone {
+          let row = try transaction.knownOwnRow(key)?.values
+          value = present(value, beside: row?[reader.property.slot])
+        }
+      }
+      return try held(value, reader.property, of: key, frame.side(group, row: row))
     }
     let source = DanglingReferences.Source(key: key, property: reader.property.name)
     if !isNew { try dangling.removeAll(of: source) }

@@ -314,7 +314,7 @@ extension PageApplier {
   ) throws -> Bool {
     let here = values[reader.property.slot]
     switch reader.property.kind {
-    case .attribute: return reader.value(row) == here
+    case .attribute: return present(reader.value(row), beside: here) == here
     case .toOne:
       let source = DanglingReferences.Source(key: key, property: reader.property.name)
       guard let index = reader.reference(row) else {

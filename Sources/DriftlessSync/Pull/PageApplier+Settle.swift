@@ -219,6 +219,7 @@ extension PageApplier {
       if let living = try transaction.concreteKey(root: key) { remote.value = .reference(living) }
     }
     let slot = property.slot
+    remote.value = present(remote.value, beside: values[slot])
     guard let localTransaction = pending[key]?.transaction(of: slot) else {
       values[slot] = try stored(remote, target, property, of: key)
       return .remote
@@ -232,7 +233,8 @@ extension PageApplier {
       }
       return .local
     }
-    var local = try known(property, of: key, values[slot])
+    // What is not here may have come with the zone's word.
+    var local = present(try known(property, of: key, values[slot]), beside: remote.value)
     if let zone = object.values[property.name], pending[key]?.offer(of: slot) != nil {
       var zone = zone
       zone.side.value = remote.value

@@ -35,7 +35,8 @@ extension PendingReader {
   }
 
   /// What is not here is told by its name where the zone has the object: an undo went back to it, or another program that edited the
-  /// object says all of it. What the zone never had goes without, as nobody's edit.
+  /// object says all of it. So is what the store had in another log or zone. What no zone has goes without, as nobody's edit
+  /// (`withdrawNames`).
   mutating func nameOrLeaveOut(
     _ values: inout [PropertyValue], _ key: ObjectKey, _ object: PendingObject,
     _ entity: SyncSchema.Entity
@@ -43,7 +44,10 @@ extension PendingReader {
     guard entity.showsNames else { return }
     for property in entity.properties where values[property.slot].isInZone {
       let slot = property.slot
-      guard try object.whole == .none || isBack(key, object, entity) else {
+      guard
+        try object.whole == .none || object.transaction(of: slot) != nil
+          || isBack(key, object, entity)
+      else {
         values[slot] = .null
         continue
       }

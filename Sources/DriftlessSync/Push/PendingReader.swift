@@ -198,7 +198,8 @@ struct PendingReader {
       guard let standIn = property.standIn,
         object.transaction(of: property.slot).map({ EditStamp.time($0) != nil }) ?? true,
         let value = try parkedValues.value(of: key, property.name),
-        standIn.crosses(value) || isBack && standIn.names(value)
+        standIn.crosses(value)
+          || (isBack || object.isOffered(property.slot)) && standIn.names(value)
       else { continue }
       values[property.slot] = value
     }

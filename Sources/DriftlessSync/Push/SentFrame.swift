@@ -239,13 +239,26 @@ struct SentFrame {
             try values.add(
               told, of: key, name, reason: LargeCell.reasonInZone(large), sequence: sequence,
               sender: changeSet.header.replica, at: Date())
+            try MissedValues.forget(large.digest, .left, on: connection)
             continue
           }
-          // Where it sent the parked value itself, that is the zone's still.
-          if reader?.value(row) != parked { try values.strike(key, name) }
+          // Where it sent the parked value itself, that is the zone's still. A value that no zone has stays with who knows its name.
+          let told = reader?.value(row)
+          guard told != parked, try told?.isNull != true || !isNamed(key, known, parked) else {
+            continue
+          }
+          try values.strike(key, name)
         }
       }
     }
+  }
+
+  /// Whether the object has a value by its name, which is set aside.
+  private func isNamed(
+    _ key: ObjectKey, _ property: SyncSchema.Property?, _ parked: PropertyValue
+  ) throws -> Bool {
+    guard let property, LargeCell.value(in: parked) != nil else { return false }
+    return try transaction.knownRow(key)?.values[property.slot].isInZone == true
   }
 
   private func namesLargeValues() throws -> Bool {

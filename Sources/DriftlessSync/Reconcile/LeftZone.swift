@@ -247,6 +247,11 @@ struct LeftZone: Codable {
 
   var keepsCounts: Bool { counts == true }
 
+  /// Whether it was kept of a zone, whatever generation that has by now.
+  func isOf(_ info: ZoneInfo) -> Bool {
+    zoneID.map { $0 == info.zoneID } ?? (generation == info.generation)
+  }
+
   /// The last transaction of before the store left; nil from programs of before.
   var lastTransaction: Int64? { transaction }
 

@@ -1,7 +1,8 @@
 import Driftless
 
 /// What stands in for values that the model here does not hold, that are parked, or whose files are gone: a zone that began anew is offered none
-/// of it, since who has the values themselves may come later.
+/// of it, since who has the values themselves may come later. A large value that is not here is offered by its name: the server may
+/// have its bytes still, and lets go of them where nothing names them.
 struct OfferedStandIns {
   /// Properties of which the log said nothing that the model has.
   private let unsaid: [ObjectKey: PropertyMask]
@@ -57,10 +58,10 @@ struct OfferedStandIns {
     switch property.kind {
     case .attribute:
       guard let standIn = property.standIn else { return false }
-      if value.isInZone { return true }
+      if value.isInZone { return !standIn.names(value) }
       if let parked = try parkedValues.value(of: key, property.name) {
         // One that crosses is offered itself.
-        return !standIn.crosses(parked)
+        return !standIn.crosses(parked) && !standIn.names(parked)
       }
       // A model of before may have had another default.
       return (isReturned || isUnsaid && !value.isNull)

@@ -33,36 +33,39 @@ extension SyncEngine {
     ) { transaction in
       guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
       if !leavingUnsent { try requireNothingUnsent(transaction, schema: schema, of: store) }
-      if !leavingValues { try requireNoValuesInZone(transaction, of: store) }
+      if !leavingValues {
+        let name = store.label.shellWord
+        try requireNoValuesInZone(
+          transaction, of: store,
+          suggestion: "Fetch them: syncctl values download --store \(name). To leave them there: "
+            + "syncctl unenroll --store \(name) --leave-values")
+      }
       // A store that an earlier program synced last has not all of them.
       try EngineTables.create(in: transaction)
       try LeftZone.keep(in: transaction, schema: schema) {
         try EngineTables.leaveZone(in: transaction)
       }
-      try noteLeftValues(transaction, at: store.now)
+      try noteValuesLeft(transaction, of: store)
     }
   }
 
-  /// What the zone that was left alone has is missing from now on.
-  static func noteLeftValues(_ transaction: WriteTransaction, at time: Date) throws {
+  /// Objects say of values that stay in a zone that they are missing, until the store is enrolled there again.
+  static func noteValuesLeft(_ transaction: WriteTransaction, of store: PersistentStore) throws {
     for row in try ParkedValues.nameRows(on: transaction.connection) {
       guard let value = LargeCell.value(in: row.value) else { continue }
-      try MissedValues.note(value.digest, .left, at: time, on: transaction.connection)
+      try MissedValues.note(value.digest, .left, at: store.now, on: transaction.connection)
     }
   }
 
-  private static func requireNoValuesInZone(
-    _ transaction: ReadTransaction, of store: PersistentStore
+  static func requireNoValuesInZone(
+    _ transaction: ReadTransaction, of store: PersistentStore, suggestion: String
   ) throws {
     let (count, bytes) = try ParkedValues.inZone(on: transaction.connection)
     guard count > 0 else { return }
-    let name = store.label.shellWord
     throw SyncError(
       .valuesInZone,
       "The zone has \(count) large value\(count == 1 ? "" : "s") of the store \(store.label) that \(count == 1 ? "was" : "were") not fetched, of \(bytes) bytes.",
-      suggestion:
-        "Fetch them: syncctl values download --store \(name). To leave them there: syncctl unenroll --store \(name) --leave-values"
-    )
+      suggestion: suggestion)
   }
 
   private static func requireNothingUnsent(

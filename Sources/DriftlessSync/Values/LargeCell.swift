@@ -37,6 +37,19 @@ enum LargeCell {
   static let code = "missing-value"
 }
 
+extension PageApplier {
+  /// A value that the zone tells by its name: what the row has of it stays.
+  ///
+  /// - Parameter local: what the row has. Of a sealed value nobody knows by its name that it is the same.
+  func present(_ value: PropertyValue, beside local: PropertyValue?) -> PropertyValue {
+    guard case .data(let bytes)? = local, !LargeCell.isSealed(value),
+      let named = LargeCell.value(in: value), UInt64(bytes.count) == named.length,
+      LargeValue(of: bytes) == named
+    else { return value }
+    return .data(bytes)
+  }
+}
+
 extension ValuePieces {
   /// A column with the large values in it that are here. A row whose value is not stands for it (`LargeCell`), and is still
   /// large.

@@ -8,19 +8,6 @@ struct NoRoomForValues: Error {
   var error: any Error
 }
 
-/// A push names a large value that neither the zone nor this store has.
-struct ValueIsNowhere: Error {
-  var value: LargeValue
-
-  var reason: SyncError {
-    SyncError(
-      .conflicting,
-      "It has a large value that neither the zone nor this store has (SHA-256 \(value.name)).",
-      suggestion: "It is sent again when the zone's log goes on, and when it changes: set the "
-        + "value anew, or sync a replica that has it, then run: syncctl quarantine retry")
-  }
-}
-
 /// Large values: they go to the zone before the change set that names them is taken, and come before it is applied.
 extension SyncEngine {
   /// There when a person asked for the values that are missing again.
@@ -78,10 +65,12 @@ extension SyncEngine {
     }
     guard !values.isEmpty else { return }
     let state = try replicaState()
+    var told = ToldValues()
+    var nowhere: Set<LargeValue> = []
     for value in values {
       let isHere = try store.read { try ValuePieces.size(of: value, on: $0.connection) > 0 }
-      if try !isHere && isTold(value) {
-        try await checkIsThere(value, state.generation)
+      if try !isHere && isTold(value, &told) {
+        if try await !isThere(value, state.generation) { nowhere.insert(value) }
         continue
       }
       do {
@@ -96,6 +85,7 @@ extension SyncEngine {
         try checkOwn(value, after: error)
       }
     }
+    if !nowhere.isEmpty { throw ValuesAreNowhere(values: nowhere) }
   }
 
   /// Sends what the zone lacks of a value.
@@ -137,35 +127,6 @@ extension SyncEngine {
       sent = sent.addingClamped(piece.bytes.count)
       valueBytes = valueBytes.addingClamped(piece.bytes.count)
       tellValueBytes(isSending: true)
-    }
-  }
-
-  /// Whether a value is one that is not here, and that a push tells by its name.
-  private func isTold(_ value: LargeValue) throws -> Bool {
-    try store.read { transaction in
-      if try ParkedValues.nameRows(on: transaction.connection).contains(where: {
-        LargeCell.value(in: $0.value) == value
-      }) {
-        return true
-      }
-      // An undo went back to it.
-      let pending = try pendingSet(
-        transaction, state: Self.state(on: transaction.connection, of: store))
-      for (key, object) in pending.objects
-      where object.whole != .delete && schema.entity(numbered: key.entity)?.showsNames == true {
-        let values = try transaction.knownRow(key)?.values ?? []
-        if values.contains(where: { LargeCell.value(in: $0) == value }) { return true }
-      }
-      return false
-    }
-  }
-
-  /// Looks whether the zone has a value that is not here, and that a push tells by its name alone.
-  private func checkIsThere(_ value: LargeValue, _ generation: UUID) async throws {
-    do {
-      _ = try await transport.value(value.digest, of: generation, range: 0..<1)
-    } catch let error as ProtocolError where error.code == .noValue {
-      throw ValueIsNowhere(value: value)
     }
   }
 

@@ -15,13 +15,16 @@ struct StoreRekeyCommand: ControlCommand {
       Example: syncctl store rekey copy.sqlite
       """)
 
+  @Flag(help: "Leave large values in the zone that the copy has not fetched.")
+  var leaveValues = false
   @OptionGroup var target: StoreFileArguments
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
     let store = try target.open(output)
     let former = store.identifier.lowercased()
-    let identifier = try SyncEngine.rekey(store: store).lowercased()
+    let identifier = try SyncEngine.rekey(store: store, leavingValues: leaveValues)
+      .lowercased()
     store.close()
     // The other store uses them, where that is; here nothing does any more.
     let url = StoreArguments.url(of: target.file)

@@ -68,6 +68,16 @@ package enum MissedValues {
     try connection.run("DELETE FROM ZDL_MISSED WHERE digest = ?", .blob(digest))
   }
 
+  /// It may be had again, where that was the reason.
+  package static func forget(
+    _ digest: Data, _ reason: Reason, on connection: SQLiteConnection
+  ) throws {
+    guard try exist(on: connection) else { return }
+    try connection.run(
+      "DELETE FROM ZDL_MISSED WHERE digest = ? AND reason = ?", .blob(digest),
+      .text(reason.rawValue))
+  }
+
   /// Those of one reason may be had again.
   package static func forget(_ reason: Reason, on connection: SQLiteConnection) throws {
     guard try exist(on: connection) else { return }
