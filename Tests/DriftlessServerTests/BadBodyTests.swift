@@ -198,7 +198,7 @@ struct BadBodyTests {
     }
   }
 
-  @Test("F84 A body that comes too slowly is told to come again, and is not called wrong")
+  @Test("F84 V6 A body that comes too slowly is told to come again, and is not called wrong")
   func slowBody() async throws {
     var limits = ServerLimits()
     limits.bodySeconds = 1

@@ -51,7 +51,7 @@ struct OperatorWatchTests {
     }
   }
 
-  @Test("F35 What is pushed after a token was revoked does not reach the long poll that it began")
+  @Test("F35 V9 What is pushed after a token was revoked does not reach a long poll that it began")
   func revokedBeforeThePush() async throws {
     // No watch: the push itself wakes it.
     var limits = ServerLimits()

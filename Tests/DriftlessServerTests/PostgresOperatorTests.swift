@@ -13,13 +13,9 @@
     private static func world(
       _ test: (PostgresAdministration, PostgresZoneStorage, String) async throws -> Void
     ) async throws {
-      let database = try PostgresCluster.shared().place()
-      let administration = try PostgresAdministration(database: database)
-      defer { administration.close() }
-      _ = try administration.createZone("shop")
-      let storage = try PostgresZoneStorage(database: database)
-      defer { storage.close() }
-      try await test(administration, storage, database)
+      let world = try PostgresWorld()
+      defer { world.close() }
+      try await test(world.administration, world.storage, world.database)
     }
 
     private static func zone(_ storage: PostgresZoneStorage) async throws -> ZoneRecord {

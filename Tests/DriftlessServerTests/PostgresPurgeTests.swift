@@ -12,70 +12,9 @@
   /// A purge in a database that several nodes serve: what stands in its way, what a killed one leaves, and where it goes.
   @Suite("Purge in PostgreSQL")
   struct PostgresPurgeTests {
-    private static let day: Int64 = 86_400_000
-
-    private final class World {
-      let cluster: PostgresCluster
-      let database: String
-      let administration: PostgresAdministration
-      let storage: PostgresZoneStorage
-      var boxes = PhotoReplica()
-
-      init(database: String? = nil) throws {
-        cluster = try PostgresCluster.shared()
-        let database = try database ?? cluster.place()
-        self.database = database
-        administration = try PostgresAdministration(database: database)
-        if try administration.zones().isEmpty { _ = try administration.createZone("shop") }
-        var limits = ServerLimits()
-        limits.valueBytesMax = 1 << 20
-        storage = try PostgresZoneStorage(database: database, limits: limits)
-      }
-
-      deinit {
-        storage.close()
-        administration.close()
-      }
-
-      var connection: PostgresConnection { administration.connection }
-
-      var zone: ZoneRecord {
-        get throws { try #require(try connection.zoneRow(named: "shop")).zone }
-      }
-
-      @discardableResult
-      func purge(
-        through: UInt64 = .max, keepDays: Int = 0, replicaDays: Int = 0, isDryRun: Bool = false,
-        at milliseconds: Int64 = Administration.hostMilliseconds + 10_000
-      ) throws -> PurgeReport {
-        try administration.purgeZone(
-          "shop",
-          PurgeOptions(
-            keepDays: keepDays, replicaDays: replicaDays, isTried: true, isDryRun: isDryRun,
-            through: through), at: milliseconds)
-      }
-
-      func show(_ seeds: ClosedRange<UInt8>) async throws {
-        for seed in seeds { try await boxes.show(seed, to: storage, zone) }
-      }
-
-      func count(_ table: String) throws -> Int64 {
-        try connection.run("SELECT count(*) FROM \(table)").int64(0, 0)
-      }
-
-      func uses() throws -> [Int64] {
-        let rows = try connection.run("SELECT sequence FROM value_use ORDER BY sequence")
-        return (0..<rows.count).map { rows.int64($0, 0) }
-      }
-
-      func expectWhole(_ location: SourceLocation = #_sourceLocation) throws {
-        #expect(try administration.verify().damage == [], sourceLocation: location)
-      }
-    }
-
     @Test("A purge that was killed behind its floor goes on, and files of another go")
     func goesOn() async throws {
-      let world = try World()
+      let world = try PostgresWorld()
       try await world.show(1...7)
       try world.purge(through: 3)
       #expect(try world.uses() == [0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 7])
@@ -98,7 +37,7 @@
 
     @Test("A fold under way, and a node of a program of before, stand in the way")
     func locked() async throws {
-      let world = try World()
+      let world = try PostgresWorld()
       try await world.show(1...5)
       let logs = PostgresLogs(world.database, limits: .init())
       defer { logs.close() }
@@ -127,45 +66,60 @@
       node.close()
     }
 
-    @Test("A push below the floor that is under way while it is set is refused, or keeps it down")
+    @Test(
+      "A push below the floor that is under way while it is set keeps it down; a later one is refused"
+    )
     func underWay() async throws {
-      let world = try World()
+      let world = try PostgresWorld()
       try await world.show(1...5)
       let zone = try world.zone
-      // As a push that has taken the zone's row: the floor waits for it.
-      let push = try PostgresConnection(serving: world.database, limits: .init())
-      defer { push.close() }
-      let blocker = try push.run("SELECT pg_backend_pid()").int64(0, 0)
-      try push.execute("BEGIN")
-      let row = try #require(try push.zoneRow(named: "shop", locks: true))
-      let tables = PostgresZoneTables(push, row)
-      #expect(try tables.floor(of: zone) == 0)
+      let below = try #require(try world.connection.place(at: 2, of: zone))
+      // Made after entry 2, by one that nobody has seen.
+      var late = FrameMaker(zone)
+      late.cursor = Cursor(generation: zone.generation, sequence: 2, chain: below.chain)
+      let reader = PushReader(limits: .init())
+      let push = try reader.read(late.insert(1))
+      let (isFolded, isHeld, isOver) = (
+        PostgresWorld.Flag(), PostgresWorld.Flag(), PostgresWorld.Flag()
+      )
       let database = world.database
-      let purging = Task.detached {
-        let administration = try PostgresAdministration(database: database)
-        defer { administration.close() }
-        return try administration.purgeZone(
-          "shop", PurgeOptions(keepDays: 0, replicaDays: 0, isTried: true),
-          at: Administration.hostMilliseconds + 10_000)
+      async let report = try blocking {
+        defer { isOver.set() }
+        return try InterruptedPurge.run(database, zone) {
+          isFolded.set()
+          while !isHeld.isSet { usleep(1000) }
+        }
       }
-      let watch = try PostgresConnection(serving: world.database, limits: .init())
-      defer { watch.close() }
-      let waiting =
-        "SELECT count(*) FROM pg_stat_activity WHERE \(blocker) = ANY(pg_blocking_pids(pid))"
-      while try watch.run(waiting).int64(0, 0) == 0 { await Task.yield() }
-      #expect(try PostgresPurgedLog.floor(of: zone, on: watch) == 0)
-      try push.execute("COMMIT")
-      #expect(try await purging.value.floor == 4)
-      var behind = TestReplica()
-      behind.cursor = try #require(try world.connection.place(at: 2, of: zone))
-      let late = behind.push(zone.generation)
-      let refusal = try await code { _ = try await world.storage.append(late, to: zone) }
-      #expect(refusal == .purged)
+      while !isFolded.isSet, !isOver.isSet { await Task.yield() }
+      // The snapshot is made, and the floor planned. The push is taken, and committed once the purge waits for it, or is done, as
+      // it must not be.
+      try await world.holding(until: isOver) { connection in
+        defer { isHeld.set() }
+        let row = try #require(try connection.zoneRow(named: "shop"))
+        let tables = PostgresZoneTables(connection, row)
+        try tables.load(for: [push])
+        tables.begin()
+        let append = LogAppend(
+          tables: tables, limits: .init(), nowMilliseconds: Administration.hostMilliseconds)
+        let appended = try append.append(push, to: zone)
+        #expect(appended.sequence == 6)
+        try tables.flush()
+      }
+      #expect(try await report.floor == 2, "the author has to find what follows entry 2")
+      #expect(try await world.storage.floor(of: zone) == 2)
+      let page = try await world.storage.page(
+        of: world.zone, PageRequest(after: below, bytesMax: 1 << 20, entriesMax: 9))
+      #expect(page.entries.map(\.sequence) == [3, 4, 5, 6])
+      try world.expectWhole()
+      #expect(try world.purge().floor == 5)
+      let later = try reader.read(late.insert(1))
+      let refused = try await code { _ = try await world.storage.append(later, to: world.zone) }
+      #expect(refused == .purged)
     }
 
     @Test("F55 Age, and the place after which a replica asked last, keep what they need")
     func bounds() async throws {
-      let world = try World()
+      let world = try PostgresWorld()
       try await world.show(1...9)
       // As a node has given times until now.
       try world.connection.run(
@@ -173,14 +127,14 @@
       func floor(_ keepDays: Int, _ replicaDays: Int = 0) throws -> String {
         let report = try world.purge(
           keepDays: keepDays, replicaDays: replicaDays, isDryRun: true,
-          at: Administration.hostMilliseconds + Self.day)
+          at: Administration.hostMilliseconds + PostgresWorld.day)
         return "\(report.floor) \(report.bound)"
       }
       #expect(try floor(0) == "8 head")
       #expect(try floor(3) == "0 age")
       try world.connection.execute("UPDATE log SET received_ms = 1")
       #expect(try floor(3) == "8 head")
-      let later = Administration.hostMilliseconds + 9000 * Self.day
+      let later = Administration.hostMilliseconds + 9000 * PostgresWorld.day
       try world.connection.execute("UPDATE log SET received_ms = \(later) WHERE number = 4")
       #expect(try floor(3) == "3 age")
       // A clock that leapt between two of them makes the first ones no older than the others.
@@ -203,7 +157,7 @@
 
     @Test("What stands for the log is looked at by verify, and named where it is damaged")
     func damaged() async throws {
-      let world = try World()
+      let world = try PostgresWorld()
       try await world.show(1...5)
       try world.purge()
       let name = try PhotoReplica.value(2).name
@@ -228,7 +182,7 @@
 
     @Test("Values that the snapshot names stay, and what only purged entries named goes")
     func values() async throws {
-      let world = try World()
+      let world = try PostgresWorld()
       try await world.show(1...1)
       try await world.boxes.show(2, in: 1, to: world.storage, world.zone)
       try await world.boxes.show(3, to: world.storage, world.zone)
@@ -236,7 +190,7 @@
       #expect(try world.purge().floor == 3)
       #expect(try world.uses() == [0, 0, 0, 4])
       let later = try PostgresZoneStorage(database: world.database) {
-        Administration.hostMilliseconds + 30 * Self.day
+        Administration.hostMilliseconds + 30 * PostgresWorld.day
       }
       defer { later.close() }
       await later.letGoOfForgotten()
@@ -257,7 +211,7 @@
 
     @Test("A purged log moves into a data folder, and from there into another database")
     func moved() async throws {
-      let world = try World()
+      let world = try PostgresWorld()
       try await world.show(1...6)
       try world.purge(through: 4)
       let zone = try world.zone
@@ -279,7 +233,7 @@
       _ = try back.make(of: folder)
       let place = try PostgresCluster.shared().place()
       _ = try back.restore(toPostgres: place)
-      let moved = try World(database: place)
+      let moved = try PostgresWorld(database: place)
       try moved.expectWhole()
       #expect(try await moved.storage.floor(of: moved.zone) == 4)
       #expect(
@@ -291,5 +245,71 @@
       let folded = try moved.administration.foldZone("shop")
       #expect(folded.place.sequence == 6)
     }
+  }
+
+  extension PostgresWorld {
+    fileprivate static let day: Int64 = 86_400_000
+
+    @discardableResult
+    fileprivate func purge(
+      through: UInt64 = .max, keepDays: Int = 0, replicaDays: Int = 0, isDryRun: Bool = false,
+      at milliseconds: Int64 = Administration.hostMilliseconds + 10_000
+    ) throws -> PurgeReport {
+      try administration.purgeZone(
+        "shop",
+        PurgeOptions(
+          keepDays: keepDays, replicaDays: replicaDays, isTried: true, isDryRun: isDryRun,
+          through: through), at: milliseconds)
+    }
+
+    fileprivate func uses() throws -> [Int64] {
+      let rows = try connection.run("SELECT sequence FROM value_use ORDER BY sequence")
+      return (0..<rows.count).map { rows.int64($0, 0) }
+    }
+  }
+
+  /// A purge to which something happens between its fold and its first write.
+  private struct InterruptedPurge: PurgePlace {
+    let place: PostgresPurge
+    let between: () -> Void
+
+    static func run(
+      _ database: String, _ zone: ZoneRecord, between: @escaping () -> Void
+    ) throws -> PurgeReport {
+      let administration = try PostgresAdministration(database: database)
+      defer { administration.close() }
+      let logs = PostgresLogs(database, limits: .init())
+      defer { logs.close() }
+      let place = InterruptedPurge(place: PostgresPurge(administration, logs), between: between)
+      let options = PurgeOptions(keepDays: 0, replicaDays: 0, isTried: true)
+      return try ZonePurge(place: place, zone: zone, options: options)
+        .run(at: Administration.hostMilliseconds + 10_000)
+    }
+
+    func withFoldAnew<Result>(
+      of zone: ZoneRecord, _ kept: KeptLog?, through last: UInt64?,
+      _ body: (Snapshot, @escaping (Snapshot.File) throws -> Data) throws -> Result
+    ) throws -> Result {
+      try place.withFoldAnew(of: zone, kept, through: last) {
+        between()
+        return try body($0, $1)
+      }
+    }
+
+    func tables(of zone: ZoneRecord) -> PostgresPurgeTables { place.tables(of: zone) }
+    func checkServers() throws { try place.checkServers() }
+    func givenMilliseconds() throws -> Int64 { try place.givenMilliseconds() }
+    func requireRoom(for bytes: Int, of zone: ZoneRecord, _ options: PurgeOptions) throws {
+      try place.requireRoom(for: bytes, of: zone, options)
+    }
+    func withLock<Result>(of zone: ZoneRecord, _ body: () throws -> Result) throws -> Result {
+      try place.withLock(of: zone, body)
+    }
+    func discardFolded(of zone: ZoneRecord) throws { try place.discardFolded(of: zone) }
+    func write<Result>(
+      to zone: ZoneRecord, _ body: (PostgresPurgeTables) throws -> Result
+    ) throws -> Result { try place.write(to: zone, body) }
+    func giveWay() { place.giveWay() }
+    func makeRoom() { place.makeRoom() }
   }
 #endif

@@ -11,40 +11,27 @@
   /// What befalls a fold whose files lie in a database that others use.
   @Suite("Snapshots in PostgreSQL")
   struct PostgresSnapshotTests {
-    private let cluster: PostgresCluster
-    private let database: String
-    private let administration: PostgresAdministration
+    private let world: PostgresWorld
 
-    init() throws {
-      cluster = try PostgresCluster.shared()
-      database = try cluster.place()
-      administration = try PostgresAdministration(database: database)
-      _ = try administration.createZone("shop")
-    }
+    init() throws { world = try PostgresWorld(nodes: 0) }
 
     private func storage() throws -> PostgresZoneStorage {
-      try PostgresZoneStorage(database: database)
+      try PostgresZoneStorage(database: world.database)
     }
 
-    private var zone: ZoneRecord {
-      get throws { try #require(try administration.connection.zoneRow(named: "shop")).zone }
-    }
-
-    private func count(_ table: String) throws -> Int {
-      Int(try administration.connection.run("SELECT count(*) FROM \(table)").int64(0, 0))
-    }
+    private var zone: ZoneRecord { get throws { try world.zone } }
 
     /// Pushes of one replica, each of some boxes.
     private func push(_ counts: Int..., to storage: PostgresZoneStorage) async throws {
-      var boxes = BoxReplica(try zone)
+      var boxes = BoxReplica(try world.zone)
       for count in counts { _ = try await storage.append(boxes.insert(count), to: zone) }
     }
 
     /// Folds, and does something before it reads its last page.
     private func fold(before last: @escaping () throws -> Void) throws -> Snapshot {
-      let logs = PostgresLogs(database, limits: .init())
+      let logs = PostgresLogs(world.database, limits: .init())
       defer { logs.close() }
-      let zone = try zone
+      let zone = try world.zone
       var isDone = false
       return try logs.fold(zone, options: FoldOptions()) { place in
         let entries = try logs.entries(
@@ -59,8 +46,8 @@
 
     /// As if whoever folds had been away for long.
     private func endLease() throws {
-      try cluster.execute(
-        "UPDATE folding SET ends = clock_timestamp() - interval '1 second'", on: database)
+      try world.cluster.execute(
+        "UPDATE folding SET ends = clock_timestamp() - interval '1 second'", on: world.database)
     }
 
     @Test("One folds a zone at a time; another takes over from one that is dead")
@@ -71,9 +58,9 @@
       var taken: Snapshot?
       let first = Result {
         try fold {
-          #expect(throws: ServerError.self) { try administration.foldZone("shop") }
+          #expect(throws: ServerError.self) { try world.administration.foldZone("shop") }
           try endLease()
-          taken = try administration.foldZone("shop")
+          taken = try world.administration.foldZone("shop")
         }
       }
       let taken2 = try #require(taken)
@@ -81,7 +68,7 @@
       #expect { try first.get() } throws: { ($0 as? ServerError)?.code == .locked }
       #expect(try await storage.snapshot(of: zone) == taken2)
       // Let go of, it is free at once.
-      #expect(try administration.foldZone("shop") == taken2)
+      #expect(try world.administration.foldZone("shop") == taken2)
     }
 
     @Test(
@@ -91,19 +78,21 @@
       let storage = try storage()
       defer { storage.close() }
       try await push(10, to: storage)
-      _ = try administration.foldZone("shop")
+      _ = try world.administration.foldZone("shop")
       try await push(10, to: storage)
       let folded = Result {
         try fold {
           if isDeleted {
-            try administration.deleteZone("shop")
+            try world.administration.deleteZone("shop")
           } else {
-            _ = try administration.renewZone("shop", intent: .replace)
+            _ = try world.administration.renewZone("shop", intent: .replace)
           }
         }
       }
       #expect(throws: ServerError.self) { try folded.get() }
-      for table in PostgresSchema.tablesOfSnapshot { #expect(try count(table) == 0, "\(table)") }
+      for table in PostgresSchema.tablesOfSnapshot {
+        #expect(try world.count(table) == 0, "\(table)")
+      }
     }
 
     @Test("A file that is not as it was written is made anew by who reads it")
@@ -111,8 +100,8 @@
       let storage = try storage()
       defer { storage.close() }
       try await push(100, to: storage)
-      let whole = try administration.foldZone("shop")
-      try cluster.execute("UPDATE segment SET content = 'other'::bytea", on: database)
+      let whole = try world.administration.foldZone("shop")
+      try world.cluster.execute("UPDATE segment SET content = 'other'::bytea", on: world.database)
       storage.beginFolding(logger: Logger(label: "folding"))
       _ = try await storage.madeDigests(of: zone, at: whole.place)
       #expect(try await storage.snapshot(of: zone)?.files == whole.files)
@@ -120,9 +109,9 @@
         whole.files[0].name, of: zone, first: 0, count: 1 << 20)
       #expect(piece.map { Snapshot.name(of: $0) } == whole.files[0].name)
       // A list that cannot be read is none.
-      try cluster.execute("UPDATE snapshot SET manifest = 'other'::bytea", on: database)
+      try world.cluster.execute("UPDATE snapshot SET manifest = 'other'::bytea", on: world.database)
       #expect(try await storage.snapshot(of: zone) == nil)
-      #expect(try administration.foldZone("shop").files == whole.files)
+      #expect(try world.administration.foldZone("shop").files == whole.files)
     }
 
     @Test("A snapshot of a log that the database has no more is nobody's")
@@ -132,17 +121,17 @@
       try await push(10, 10, to: storage)
       let before = try await storage.place(at: 1, of: zone)
       try await push(10, to: storage)
-      _ = try administration.foldZone("shop")
-      try cluster.execute(
+      _ = try world.administration.foldZone("shop")
+      try world.cluster.execute(
         """
         UPDATE zone SET head = 1, next_object = 11,
           chain = (SELECT chain FROM log WHERE log.zone = zone.id AND sequence = 1);
         DELETE FROM log WHERE sequence > 1; DELETE FROM identity WHERE number > 10;
-        """, on: database)
+        """, on: world.database)
       #expect(try await storage.snapshot(of: zone) == nil)
       try await push(5, 5, 5, to: storage)
       #expect(try await storage.snapshot(of: zone) == nil, "another log has those numbers now")
-      let folded = try administration.foldZone("shop")
+      let folded = try world.administration.foldZone("shop")
       #expect(folded.place.sequence == 4 && folded.nextObject == 26)
       #expect(try await storage.snapshot(of: zone) == folded)
       #expect(before.sequence == 1)
@@ -154,7 +143,7 @@
       defer { for node in nodes { node.close() } }
       for node in nodes { node.beginFolding(logger: Logger(label: "folding")) }
       try await push(10, to: nodes[0])
-      let zone = try zone
+      let zone = try world.zone
       let place = LogMark(sequence: zone.head, chain: zone.chain)
       _ = try await nodes[0].madeDigests(of: zone, at: place)
       let part = DigestPart.ranges(0..<1, columns: [0, 1])
@@ -168,11 +157,11 @@
       defer { storage.close() }
       try await push(10, to: storage)
       let folded = try fold {
-        try cluster.execute(
+        try world.cluster.execute(
           """
           SELECT pg_terminate_backend(pid) FROM pg_stat_activity
           WHERE query LIKE '%log.first_object%' AND pid <> pg_backend_pid()
-          """, on: database)
+          """, on: world.database)
       }
       #expect(folded.place.sequence == 1)
       #expect(try await storage.snapshot(of: zone) == folded)
@@ -183,10 +172,10 @@
       let storage = try storage()
       defer { storage.close() }
       try await push(10, to: storage)
-      let before = try administration.foldZone("shop")
-      let there = try count("segment")
+      let before = try world.administration.foldZone("shop")
+      let there = try world.count("segment")
       try await push(10, to: storage)
-      try cluster.execute(
+      try world.cluster.execute(
         """
         CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
           IF (SELECT count(*) FROM segment WHERE zone = NEW.zone) > \(there) THEN
@@ -194,16 +183,16 @@
           RETURN NEW; END $$;
         CREATE TRIGGER full_disk BEFORE INSERT ON segment
           FOR EACH ROW EXECUTE FUNCTION full_disk();
-        """, on: database)
+        """, on: world.database)
       #expect {
-        try administration.foldZone("shop")
+        try world.administration.foldZone("shop")
       } throws: {
         ($0 as? ServerError)?.code == .diskFull
       }
-      #expect(try count("segment") == there)
+      #expect(try world.count("segment") == there)
       #expect(try await storage.snapshot(of: zone) == before)
-      try cluster.execute("DROP TRIGGER full_disk ON segment", on: database)
-      #expect(try administration.foldZone("shop").place.sequence == 2)
+      try world.cluster.execute("DROP TRIGGER full_disk ON segment", on: world.database)
+      #expect(try world.administration.foldZone("shop").place.sequence == 2)
     }
 
     @Test("What a fold had done goes with it, also when its process was killed")

@@ -11,16 +11,12 @@
   @Suite("Parts of a fleet on PostgreSQL", .serialized) struct PostgresStagingTests {
     @Test("However many parts of a fleet are held up, another zone's pushes find a connection")
     func fleet() async throws {
-      let database = try PostgresCluster.shared().place()
-      let administration = try PostgresAdministration(database: database)
-      defer { administration.close() }
-      for name in ["fleet", "small"] { _ = try administration.createZone(name) }
-      var limits = ServerLimits()
-      limits.databaseConnectionsMax = 8
-      let storage = try PostgresZoneStorage(database: database, limits: limits)
-      defer { storage.close() }
-      let zone = try #require(try await storage.zone(named: "fleet"))
-      let small = try #require(try await storage.zone(named: "small"))
+      let connections = 8
+      let world = try PostgresWorld(zones: ["fleet", "small"]) {
+        $0.databaseConnectionsMax = connections
+      }
+      let storage = world.storage
+      let (zone, small) = (try world.zone("fleet"), try world.zone("small"))
       let reader = PushReader(limits: .init())
       let parts = try (0..<40).map { _ in
         var writer = ZoneWriter(zone.generation)
@@ -28,13 +24,13 @@
           ZonePartsTests.numbered(ZonePartsTests.parts(&writer), mebibytes: 0)[0])
       }
       // A database that does not get to them: each part that is at it keeps its connection.
-      let connection = administration.connection
+      let connection = world.connection
       try connection.execute("BEGIN; LOCK TABLE staging IN EXCLUSIVE MODE")
       try await withThrowingTaskGroup(of: Void.self) { group in
         for part in parts {
           group.addTask { try await storage.stage(part, of: zone) }
         }
-        let width = limits.databaseConnectionsMax / 4
+        let width = connections / 4
         while storage.staging.waiting < parts.count - width { await Task.yield() }
         var replica = TestReplica()
         for number in 1...3 as ClosedRange<UInt64> {

@@ -2,7 +2,6 @@
   import DriftlessProtocol
   import DriftlessServerTesting
   import Foundation
-  import Synchronization
   import TestSupport
   import Testing
 
@@ -12,93 +11,30 @@
   @Suite("Large values in PostgreSQL")
   struct PostgresValueTests {
     /// Two nodes of one database.
-    private final class World {
-      let cluster: PostgresCluster
-      let database: String
-      let administration: PostgresAdministration
-      let nodes: [PostgresZoneStorage]
-      var boxes = PhotoReplica()
-      /// Milliseconds by which the second node's clock is ahead.
-      private let ahead: Ahead
-
-      private final class Ahead: Sendable { let milliseconds = Mutex<Int64>(0) }
-
-      init(
-        _ cluster: PostgresCluster? = nil, database: String? = nil,
-        limits: (inout ServerLimits) -> Void = { _ in }
-      ) throws {
-        self.cluster = try cluster ?? PostgresCluster.shared()
-        let database = try database ?? self.cluster.place()
-        self.database = database
-        administration = try PostgresAdministration(database: database)
-        if try administration.zones().isEmpty { _ = try administration.createZone("shop") }
-        var taking = ServerLimits()
-        taking.valueBytesMax = 256 << 20
-        limits(&taking)
-        let ahead = Ahead()
-        self.ahead = ahead
-        nodes = [
-          try PostgresZoneStorage(database: database, limits: taking),
-          try PostgresZoneStorage(database: database, limits: taking) {
-            Administration.hostMilliseconds + ahead.milliseconds.withLock { $0 }
-          },
-        ]
-      }
-
-      deinit { close() }
-
-      func close() {
-        for node in nodes { node.close() }
-        administration.close()
-      }
-
-      func pass(days: Int64) { ahead.milliseconds.withLock { $0 += days * 86_400_000 } }
-
-      var zone: ZoneRecord {
-        get throws { try #require(try administration.connection.zoneRow(named: "shop")).zone }
-      }
-
-      func count(_ table: String) throws -> Int64 {
-        try administration.connection.run("SELECT count(*) FROM \(table)").int64(0, 0)
-      }
-
-      func lost(at node: Int) async throws -> [LargeValue] {
-        try await nodes[node].lostValues(of: zone, after: Data(), countMax: 100)
-      }
-
-      func mark(at node: Int) async throws -> String? {
-        let zone = try zone
-        return try await nodes[node].page(
-          of: zone, PageRequest(after: zone.beginning, bytesMax: 1, entriesMax: 1)
-        ).lostValues
-      }
-
-      func read(_ seed: UInt8, at node: Int) async throws -> Data {
-        try await nodes[node].value(
-          PhotoReplica.value(seed).digest, of: zone, first: 0, count: 5000)
-      }
-
-      func damage(_ seed: UInt8) throws {
-        try administration.connection.run(
-          """
-          UPDATE value_piece SET bytes = set_byte(bytes, 7, 99) FROM value
-          WHERE value.id = value_piece.value AND value.digest = $1
-          """, .blob(try PhotoReplica.value(seed).digest))
-      }
+    private static func world(
+      _ cluster: PostgresCluster? = nil, database: String? = nil, zones: [String] = ["shop"],
+      limits: (inout ServerLimits) -> Void = { _ in }
+    ) throws -> PostgresWorld {
+      try PostgresWorld(cluster, database: database, zones: zones, nodes: 2, limits: limits)
     }
 
-    @Test("Uploads that begin on two nodes at one time pass no bound of their zone")
-    func bounds() async throws {
+    @Test(
+      "Uploads that begin on two nodes at one time pass no bound, of their zone or of all",
+      arguments: [1, 24])
+    func bounds(zones count: Int) async throws {
       for round in 0..<4 {
-        let world = try World {
+        let names = (0..<count).map { "shop\($0)" }
+        let world = try Self.world(zones: names) {
           $0.unnamedValueBytesPerZoneMax = 5000
+          $0.unnamedValueBytesMax = count == 1 ? $0.unnamedValueBytesMax : 5000
           // Each begins at once, with a connection of its own.
           $0.databaseConnectionsMax = 64
         }
-        let zone = try world.zone
+        let zones = try names.map { try world.zone($0) }
         let begun = try await withThrowingTaskGroup(of: Bool.self) { group in
           for seed in 0..<24 as Range<UInt8> {
             let node = world.nodes[Int(seed) % 2]
+            let zone = zones[Int(seed) % count]
             group.addTask {
               do {
                 let piece = try PhotoReplica().piece(seed, of: zone)
@@ -111,47 +47,57 @@
           return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
         }
         #expect(begun == 2, "round \(round): two of 2,000 bytes have room in 5,000")
+        let (values, pieces) = (try world.count("value"), try world.count("value_piece"))
+        #expect(values == 2 && pieces == 2, "nothing is kept of those that are refused")
       }
     }
 
-    private final class Flag: Sendable { let isSet = Atomic(false) }
-
     @Test("A value whose lease is over, and that a push is about to name, is not let go of")
     func collectedMeanwhile() async throws {
-      let world = try World()
+      let world = try Self.world()
       let zone = try world.zone
       try await world.boxes.send(1, to: world.nodes[0], zone)
       world.pass(days: 30)
-      let push = try PostgresConnection(serving: world.database, limits: .init())
-      defer { push.close() }
-      let blocker = try push.run("SELECT pg_backend_pid()").int64(0, 0)
+      let value = try PhotoReplica.value(1)
       let node = world.nodes[1]
-      let over = Flag()
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        try push.execute("BEGIN")
-        _ = try push.zoneRow(named: "shop", locks: true)
-        let value = try PhotoReplica.value(1)
-        #expect(try PostgresLargeValues.missing([value], zone: zone.id, on: push).isEmpty)
-        group.addTask {
-          await node.letGoOfForgotten()
-          over.isSet.store(true, ordering: .relaxed)
-        }
-        let waiting =
-          "SELECT count(*) FROM pg_stat_activity WHERE \(blocker) = ANY(pg_blocking_pids(pid))"
-        while try world.administration.connection.run(waiting).int64(0, 0) == 0,
-          !over.isSet.load(ordering: .relaxed)
-        { await Task.yield() }
+      try await world.holding { push in
+        let missing = try PostgresLargeValues.missing([value], zone: zone.id, on: push)
+        #expect(missing.isEmpty)
+      } _: {
+        await node.letGoOfForgotten()
+      } then: { push in
         try PostgresLargeValues.use([(value, 1)], zone: zone.id, on: push)
-        try push.execute("COMMIT")
-        try await group.waitForAll()
       }
       #expect(try await world.read(1, at: 0) == PhotoReplica.photo(1))
       #expect(try world.count("value_lost") == 0)
     }
 
+    @Test("A value that is made whole while entries come back that name it is named, and not lost")
+    func wholeMeanwhile() async throws {
+      let world = try Self.world()
+      let zone = try world.zone
+      let value = try PhotoReplica.value(1)
+      let piece = try PhotoReplica().piece(1, of: zone)
+      // The upload is there before the transaction: to make it whole is all that is left.
+      var nothing = piece
+      nothing.bytes = Data()
+      let begun = try await world.nodes[1].keep(nothing, of: zone, token: "t")
+      #expect(begun == ValueState(held: 0, isWhole: false))
+      let node = world.nodes[1]
+      try await world.holding { refill in
+        try PostgresLargeValues.use([(value, 1)], zone: zone.id, on: refill)
+      } _: {
+        let state = try await node.keep(piece, of: zone, token: "t")
+        #expect(state.isWhole)
+      }
+      #expect(try world.count("value_lost") == 0)
+      let named = try world.connection.run("SELECT lease_ms, token FROM value")
+      #expect(named.count == 1 && named.int64(0, 0) == .max && named.text(0, 1) == "")
+    }
+
     @Test("What is damaged is missing at each node, told as lost, and whole again when it is sent")
     func damaged() async throws {
-      let world = try World()
+      let world = try Self.world()
       try await world.boxes.show(1, to: world.nodes[0], world.zone)
       try await world.boxes.show(2, to: world.nodes[1], world.zone)
       #expect(try world.administration.verify().damage == [])
@@ -160,7 +106,7 @@
       #expect(try world.administration.verify().damage.map(\.place) == ["value \(value.name)"])
       #expect(try await world.mark(at: 0) == nil, "nobody has looked at it")
       // As a node that was started just now.
-      let later = try World(database: world.database)
+      let later = try Self.world(database: world.database)
       let missed = await #expect(throws: ServerError.self) { try await later.read(1, at: 0) }
       #expect(missed?.code.name == "no-value")
       let first = try #require(try await world.mark(at: 1))
@@ -175,7 +121,7 @@
       try world.damage(1)
       try world.damage(2)
       for seed in 1...2 as ClosedRange<UInt8> {
-        let node = try World(database: world.database)
+        let node = try Self.world(database: world.database)
         await #expect(throws: ServerError.self) { try await node.read(seed, at: 0) }
       }
       let second = try await world.mark(at: 0)
@@ -186,7 +132,7 @@
     func crash() async throws {
       let cluster = try PostgresCluster()
       defer { cluster.stop() }
-      let world = try World(cluster)
+      let world = try Self.world(cluster)
       defer { world.close() }
       let zone = try world.zone
       let size = LargeValue.pieceBytesMax
@@ -230,11 +176,11 @@
       defer { cluster.stop() }
       try cluster.execute("CREATE DATABASE whole")
       let database = cluster.text(database: "whole")
-      var world = try World(cluster, database: database)
+      var world = try Self.world(cluster, database: database)
       try await world.boxes.show(1, to: world.nodes[0], world.zone)
       world.close()
       try cluster.execute("CREATE DATABASE older TEMPLATE whole")
-      world = try World(cluster, database: database)
+      world = try Self.world(cluster, database: database)
       try await world.boxes.show(2, to: world.nodes[0], world.zone)
       let page = try await world.nodes[0].page(
         of: world.zone,
@@ -242,7 +188,7 @@
       world.close()
       try cluster.execute("DROP DATABASE whole WITH (FORCE)")
       try cluster.execute("ALTER DATABASE older RENAME TO whole")
-      world = try World(cluster, database: database)
+      world = try Self.world(cluster, database: database)
       defer { world.close() }
       #expect(try await world.mark(at: 0) == nil)
       let entry = page.entries[1]
@@ -268,7 +214,7 @@
 
     @Test("Of a zone that is deleted nothing stays; what a killed command left goes by itself")
     func deleted() async throws {
-      let world = try World()
+      let world = try Self.world()
       try await world.boxes.show(1, to: world.nodes[0], world.zone)
       try await world.boxes.send(2, to: world.nodes[0], world.zone)
       try world.administration.connection.run(
@@ -284,7 +230,7 @@
 
     @Test("A node lets go by itself of what nothing names, in each zone, and of no other")
     func careful() async throws {
-      let world = try World()
+      let world = try Self.world()
       try await world.boxes.show(1, to: world.nodes[0], world.zone)
       try await world.boxes.send(2, to: world.nodes[0], world.zone)
       _ = try world.administration.createZone("other")
@@ -308,14 +254,14 @@
     func taken() async throws {
       let cluster = try PostgresCluster.shared()
       let database = try cluster.place()
-      try World(cluster, database: database).close()
+      try Self.world(cluster, database: database).close()
       try cluster.execute(
         """
         DROP TABLE value, value_piece, value_use, value_lost;
         UPDATE driftless_version SET version = 1
         """, on: database)
       #expect(try PostgresAdministration.look(at: database) == [])
-      let world = try World(cluster, database: database)
+      let world = try Self.world(cluster, database: database)
       let version = try cluster.execute("SELECT version FROM driftless_version", on: database)
       #expect(version == "\(PostgresSchema.version)\n" && PostgresSchema.version > 1)
       try await world.boxes.show(1, to: world.nodes[0], world.zone)
@@ -324,13 +270,13 @@
 
     @Test("A backup takes values into a data folder, and from there into another database")
     func moved() async throws {
-      let world = try World()
+      let world = try Self.world()
       try world.administration.changeLimits(of: "shop", ["largeValueBytesMax": 7000])
       try await world.boxes.show(1, to: world.nodes[0], world.zone)
       try await world.boxes.show(2, in: 1, to: world.nodes[0], world.zone)
       // One that is named and lost, and one that is not named.
       try world.damage(2)
-      let later = try World(database: world.database)
+      let later = try Self.world(database: world.database)
       await #expect(throws: ServerError.self) { try await later.read(2, at: 0) }
       try await world.boxes.send(3, to: world.nodes[0], world.zone)
       var upload = try PhotoReplica().piece(4, of: world.zone)
@@ -356,7 +302,7 @@
       _ = try back.make(of: folder)
       let place = try PostgresCluster.shared().place()
       _ = try back.restore(toPostgres: place)
-      let moved = try World(database: place)
+      let moved = try Self.world(database: place)
       #expect(try moved.administration.verify().damage == [])
       #expect(try moved.zone.limits.largeValueBytesMax == 7000)
       try await Self.expectMoved(to: moved.nodes[1])
@@ -379,6 +325,32 @@
           PhotoReplica.value(2)
         ])
       #expect(try await storage.missing([PhotoReplica.value(4)], in: zone).count == 1)
+    }
+  }
+
+  extension PostgresWorld {
+    fileprivate func lost(at node: Int) async throws -> [LargeValue] {
+      try await nodes[node].lostValues(of: zone, after: Data(), countMax: 100)
+    }
+
+    fileprivate func mark(at node: Int) async throws -> String? {
+      let zone = try zone
+      return try await nodes[node].page(
+        of: zone, PageRequest(after: zone.beginning, bytesMax: 1, entriesMax: 1)
+      ).lostValues
+    }
+
+    fileprivate func read(_ seed: UInt8, at node: Int) async throws -> Data {
+      try await nodes[node].value(
+        PhotoReplica.value(seed).digest, of: zone, first: 0, count: 5000)
+    }
+
+    fileprivate func damage(_ seed: UInt8) throws {
+      try connection.run(
+        """
+        UPDATE value_piece SET bytes = set_byte(bytes, 7, 99) FROM value
+        WHERE value.id = value_piece.value AND value.digest = $1
+        """, .blob(try PhotoReplica.value(seed).digest))
     }
   }
 #endif

@@ -50,13 +50,15 @@ struct OperatorReserveTests {
   }
 
   /// Has an object with a long text that does not compress.
-  private func write(_ replica: Replica, _ id: String, bytes: Int = 300_000) throws {
+  private func write(
+    _ replica: Replica, _ id: String, bytes: Int = 300_000, as operation: String = "insert"
+  ) throws {
     var numbers = SystemRandomNumberGenerator()
     let text = String(
       (0..<bytes / 16).map { _ in numbers.next() }.map { String($0, radix: 36) }
         .joined().prefix(bytes))
     try replica.importLines([
-      #"{"op":"insert","entity":"Item","id":"\#(id)","set":{"name":"\#(text)"}}"#
+      #"{"op":"\#(operation)","entity":"Item","id":"\#(id)","set":{"name":"\#(text)"}}"#
     ])
   }
 
@@ -158,6 +160,43 @@ struct OperatorReserveTests {
       #expect(try reserve().held > wanted / 10 * 9, "\(command)")
     }
     #expect(try done(["zone", "list"]).isEmpty)
+  }
+
+  @Test(
+    "F10 A log that is many times the reserve is purged on a full disk, a part after the other",
+    arguments: [true, false])
+  func portions(isServed: Bool) throws {
+    try done(["zone", "create", "shop"])
+    // The write-ahead log is short: for all of a long one there has to be room beside the database first.
+    let server = try server(#"{"watchSeconds": 1, "checkpointPages": 100}"#)
+    let replica = try replica("writer", server, zone: "shop")
+    var pushes = 0
+    // The same objects again and again: the log is long, and what it comes to is small.
+    func edit() throws -> Outcome {
+      pushes += 1
+      try write(replica, "b\(pushes % 4)", bytes: 300_000, as: pushes > 4 ? "update" : "insert")
+      return try replica.attempt("sync")
+    }
+    while pushes < 70 { try #require(try edit().status == 0) }
+    let report = try done(["zone", "inspect", "shop", "--json"])
+    let log = try JSONSerialization.jsonObject(with: Data(report.utf8)) as? [String: Any]
+    let bytes = try #require(log?["bytes"] as? Int)
+    #expect(bytes > 2 * (try reserve().wanted), "it is no test else: \(bytes)")
+    try disk.fill()
+    if !isServed { #expect(server.stop() == 0) }
+    let purge = try done([
+      "zone", "purge", "shop", "--tried", "--keep-days", "0", "--replica-days", "0",
+    ])
+    #expect(purge.hasPrefix("purged zone shop up to "), "\(purge)")
+    try done(["verify"])
+    if !isServed { try server.start() }
+    // Some of the reserve is in the database now, and pushes leave it room.
+    try disk.empty()
+    try eventually("pushes are taken again") { try edit().status == 0 }
+    let newcomer = try self.replica("newcomer", server, zone: "shop")
+    try newcomer.sync()
+    #expect(try newcomer.export() == replica.export())
+    #expect(server.stop() == 0)
   }
 
   @Test("Without a reserve the disk's last byte goes to whoever comes first, as it is told")

@@ -6,46 +6,6 @@
 
   /// Several `driftless-server` of one PostgreSQL database, with stores of `syncctl` and `syncd` at each.
   @Suite("Nodes of one database", .serialized) struct PostgresNodesTests {
-    private struct World {
-      let directory: TemporaryDirectory
-      let cluster: PostgresCluster
-      let nodes: [ServerProcess]
-      let model: URL
-      let token: String
-
-      /// - Parameter limits: bounds of the nodes, as JSON.
-      init(limits: String = "{}", model xml: String = EmbeddedReplica.model.xml) throws {
-        directory = try TemporaryDirectory()
-        cluster = try PostgresCluster.shared()
-        let database = try cluster.place()
-        let file = directory.file("limits.json")
-        try Data(limits.utf8).write(to: file)
-        nodes = try [
-          ServerProcess(database: database, zone: "shop"), ServerProcess(database: database),
-        ]
-        for node in nodes {
-          node.kill()
-          node.limits = file
-          try node.start()
-        }
-        token = try nodes[0].token(zone: "shop")
-        model = try writeModel(xml, named: "Items", in: directory)
-      }
-
-      func replica(_ name: String, at node: Int) throws -> Replica {
-        try Replica(
-          name, in: directory, model: model, server: nodes[node], zone: "shop", token: token)
-      }
-
-      func fold(at node: Int) throws -> Outcome {
-        try Programs.run("driftless-server", ["zone", "fold", "shop"] + nodes[node].place)
-      }
-
-      func listed() throws -> String {
-        try Programs.run("driftless-server", ["zone", "list"] + nodes[0].place).output
-      }
-    }
-
     private static func insertions(_ names: [String]) throws -> [String] {
       try names.map {
         try jsonLine([
@@ -68,7 +28,7 @@
       "F67 A node that is killed while replicas push takes nothing with it: the other goes on, and all come to the same"
     )
     func killedNode() throws {
-      let world = try World()
+      let world = try PostgresNodes()
       let replicas = try (0..<4).map { try world.replica("r\($0)", at: $0 % 2) }
       var made: Set<String> = []
       for round in 0..<5 {
@@ -114,7 +74,7 @@
     @Test("F67 A daemon at one node hears at once of what is pushed at another")
     func news() throws {
       // By notification alone: looks at the zones come later than the test waits.
-      let world = try World(limits: #"{"watchSeconds": 3600}"#)
+      let world = try PostgresNodes(limits: #"{"watchSeconds": 3600}"#)
       let replicas = try (0..<2).map { try world.replica("r\($0)", at: $0) }
       let daemons = try replicas.map {
         try DaemonProcess(stores: [$0.store], in: $0.folder)
@@ -190,7 +150,7 @@
 
     @Test("What one node adds up, a new replica joins by at another, and is compared with")
     func snapshots() throws {
-      let world = try World(limits: #"{"foldLogBytesMin": 1000}"#)
+      let world = try PostgresNodes(limits: #"{"foldLogBytesMin": 1000}"#)
       let writer = try world.replica("writer", at: 0)
       var rounds = 0
       // They fold beside their work; so many rounds are enough for slow ones.
@@ -219,7 +179,7 @@
 
     @Test("A node that is killed while it folds leaves the zone's fold to another")
     func killedFold() throws {
-      let world = try World(limits: #"{"foldLogBytesMin": 1}"#)
+      let world = try PostgresNodes(limits: #"{"foldLogBytesMin": 1}"#)
       let database = world.nodes[0].place[1]
       try world.cluster.execute(
         """
@@ -251,7 +211,7 @@
 
     @Test("A large value goes on where it was at a node that is killed, and comes from the other")
     func values() throws {
-      let world = try World(
+      let world = try PostgresNodes(
         limits: #"{"valueBytesMax": 67108864}"#,
         model: """
           <?xml version="1.0" encoding="UTF-8"?>
@@ -301,16 +261,11 @@
 
     @Test("A transaction in parts goes to one node and comes from the other, whole")
     func parts() async throws {
-      let world = try World()
+      let world = try PostgresNodes()
       var options = SyncOptions()
       options.partObjectsMax = 10
-      func replica(_ name: String, at node: Int) async throws -> EmbeddedReplica {
-        try await EmbeddedReplica(
-          name, in: world.directory, model: world.model, server: world.nodes[node].address,
-          zone: "shop", token: world.token, options: options)
-      }
-      let writer = try await replica("writer", at: 0)
-      let reader = try await replica("reader", at: 1)
+      let writer = try await world.embedded("writer", at: 0, options)
+      let reader = try await world.embedded("reader", at: 1, options)
       try writer.addItems((0..<95).map { "item \($0)" })
       _ = try await writer.engine.sync()
       _ = try await reader.engine.sync()
@@ -319,6 +274,21 @@
       let heads = try Programs.run(
         "driftless-server", ["zone", "list", "--json"] + world.nodes[0].place)
       #expect(heads.output.contains(#""head":10,"#), "ten parts: \(heads.output)")
+    }
+  }
+
+  extension PostgresNodes {
+    fileprivate func replica(_ name: String, at node: Int) throws -> Replica {
+      try Replica(
+        name, in: directory, model: model, server: nodes[node], zone: "shop", token: token)
+    }
+
+    fileprivate func fold(at node: Int) throws -> Outcome {
+      try Programs.run("driftless-server", ["zone", "fold", "shop"] + nodes[node].place)
+    }
+
+    fileprivate func listed() throws -> String {
+      try Programs.run("driftless-server", ["zone", "list"] + nodes[0].place).output
     }
   }
 

@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(
-    "F13 A daemon that can open no more files says so once, and answers at its socket when it can again"
+    "F13 V7 A daemon that can open no more files says so once, and answers when it can again"
   )
   func noFileForTheSocket() throws {
     let world = try FaultWorld()
@@ -158,7 +158,7 @@ import Testing
   }
 
   @Test(
-    "A program that may begin too few threads says so and ends, where it would wait without end",
+    "V8 A program that may begin too few threads says so and ends, where it would wait without end",
     .enabled(if: geteuid() == 0, "another user is needed, which root alone can become"),
     arguments: 1...8)
   func fewThreads(_ count: Int) throws {
@@ -176,7 +176,7 @@ import Testing
     }
   }
 
-  @Test("A server where one may wait for news is not asked without end by the others")
+  @Test("V4 A server where one may wait for news is not asked without end by the others")
   func oneWaiter() throws {
     let world = try FaultWorld()
     let limits = world.directory.file("limits.json")
@@ -199,7 +199,7 @@ import Testing
     #expect(daemon.stop() == 0)
   }
 
-  @Test("F84 A server that can open no more files takes no processor, and answers in the end")
+  @Test("F84 V7 A server that can open no more files takes no processor, and answers in the end")
   func serverWithoutFiles() throws {
     let world = try FaultWorld()
     let server = world.server

@@ -9,6 +9,7 @@ public final class PostgresCluster: Sendable {
   private let directory: TemporaryDirectory
   private let server: Mutex<Process>
   private let programs: String
+  private let script: String?
   private let places = Mutex(0)
 
   /// What is missing for the tests' PostgreSQL.
@@ -28,7 +29,10 @@ public final class PostgresCluster: Sendable {
   }
 
   /// Makes a cluster and starts it.
-  public init() throws {
+  ///
+  /// - Parameter script: what a shell does to run its server (`"$0" "$@"`), if that is not run as it is.
+  public init(script: String? = nil) throws {
+    self.script = script
     guard let programs = Self.programs else {
       throw Missing(
         description:
@@ -43,12 +47,13 @@ public final class PostgresCluster: Sendable {
     try Self.run(
       asUser: programs + "/initdb",
       ["-D", path + "/data", "-A", "trust", "-U", "driftless", "-E", "UTF8", "--no-sync"])
-    server = Mutex(try Self.start(programs, path))
+    server = Mutex(try Self.start(programs, path, script))
     try waitUntilUp()
   }
 
   /// A standby, which follows its primary without holding up anything there, and takes no writes until `promote`.
   public init(standbyOf primary: PostgresCluster) throws {
+    script = nil
     programs = primary.programs
     directory = try TemporaryDirectory()
     let path = directory.url.path
@@ -61,7 +66,7 @@ public final class PostgresCluster: Sendable {
         "-h", primary.host, "-U", "driftless", "-D", path + "/data", "-R", "-X", "stream",
         "-c", "fast", "--no-sync",
       ])
-    server = Mutex(try Self.start(programs, path))
+    server = Mutex(try Self.start(programs, path, script))
     try waitUntilUp()
   }
 
@@ -110,7 +115,7 @@ public final class PostgresCluster: Sendable {
         asUser: programs + "/pg_ctl",
         ["-D", directory.url.path + "/data", "-m", "immediate", "stop"])
       server.waitUntilExit()
-      server = try Self.start(programs, directory.url.path)
+      server = try Self.start(programs, directory.url.path, script)
     }
     try waitUntilUp()
   }
@@ -125,7 +130,7 @@ public final class PostgresCluster: Sendable {
   }
 
   public func resume() throws {
-    try server.withLock { $0 = try Self.start(programs, directory.url.path) }
+    try server.withLock { $0 = try Self.start(programs, directory.url.path, script) }
     try waitUntilUp()
   }
 
@@ -152,13 +157,15 @@ public final class PostgresCluster: Sendable {
     }
   }
 
-  private static func start(_ programs: String, _ path: String) throws -> Process {
+  private static func start(
+    _ programs: String, _ path: String, _ script: String?
+  ) throws -> Process {
     try launch(
       asUser: programs + "/postgres",
       [
         "-D", path + "/data", "-k", path, "-c", "listen_addresses=", "-c", "fsync=off",
         "-c", "max_connections=300",
-      ])
+      ], script)
   }
 
   /// The folder of the server's programs: Debian's are not on the path.
@@ -171,9 +178,12 @@ public final class PostgresCluster: Sendable {
     }
   }()
 
-  private static let user = "nobody"
+  /// Whom the server runs as, where the tests run as root.
+  public static let user = "nobody"
 
-  private static func launch(asUser program: String, _ arguments: [String]) throws -> Process {
+  private static func launch(
+    asUser program: String, _ arguments: [String], _ script: String? = nil
+  ) throws -> Process {
     let process = Process()
     if getuid() == 0 {
       process.executableURL = URL(fileURLWithPath: "/usr/sbin/runuser")
@@ -181,6 +191,10 @@ public final class PostgresCluster: Sendable {
     } else {
       process.executableURL = URL(fileURLWithPath: program)
       process.arguments = arguments
+    }
+    if let script, let executable = process.executableURL {
+      process.arguments = ["-c", script, executable.path] + (process.arguments ?? [])
+      process.executableURL = URL(fileURLWithPath: "/bin/sh")
     }
     process.currentDirectoryURL = URL(fileURLWithPath: "/")
     process.standardInput = FileHandle.nullDevice

@@ -82,8 +82,7 @@ package struct DiskReserve: Sendable {
     do {
       return try body()
     } catch {
-      guard (ServerError(command: error) ?? error as? ServerError)?.code == .diskFull, room != nil
-      else { throw error }
+      guard ServerError(ofFullDisk: error) != nil, room != nil else { throw error }
       return try lend(body)
     }
   }
@@ -168,5 +167,14 @@ package struct DiskReserve: Sendable {
 extension DiskReserve.Room {
   fileprivate init(_ status: stat) {
     self.init(wanted: Int(status.st_size), held: Int(status.st_blocks) * 512)
+  }
+}
+
+extension ServerError {
+  /// What an operator's command says where there is no room; nil for another error.
+  init?(ofFullDisk error: any Error) {
+    guard let known = ServerError(command: error) ?? error as? ServerError, known.code == .diskFull
+    else { return nil }
+    self = known
   }
 }

@@ -47,6 +47,8 @@ struct PurgeFloor {
     case through
     /// The last entry stays.
     case head
+    /// There is no room for more at one time.
+    case room
   }
 
   private(set) var sequence: UInt64
@@ -72,6 +74,9 @@ struct PurgeFloor {
     try bringDown(toAge: Self.milliseconds(options.keepDays), at: now, tables)
     try lookAgain(tables, options, at: now)
   }
+
+  /// Down to the end of a portion.
+  mutating func bringDown(toRoom last: UInt64) { bring(down: last, .room) }
 
   /// Looks at what may have become otherwise since: who was seen, and which parts wait.
   mutating func lookAgain(

@@ -31,7 +31,7 @@ protocol PurgeTables {
   /// Headers of parts that wait, of pushes that somebody has gone on with since a time.
   func stagedParts(since milliseconds: Int64) throws -> [Data]
 
-  /// Headers of the entries after one.
+  /// Headers of the entries after one, in their order.
   func headers(after sequence: UInt64) throws -> [Data]
 
   // MARK: What is told

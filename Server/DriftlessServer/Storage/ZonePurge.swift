@@ -48,10 +48,12 @@ protocol PurgePlace {
 
   /// Adds the log up by itself, whatever snapshot there is, while nobody else folds or purges the zone.
   ///
-  /// - Parameter body: gets what the log comes to, and the bytes of its files, which are gone afterwards.
+  /// - Parameters:
+  ///   - last: the last entry that is taken in; nil for all. The end of a push.
+  ///   - body: gets what the log comes to, and the bytes of its files, which are gone afterwards.
   /// - Throws: `ServerError` (`.locked`).
   func withFoldAnew<Result>(
-    of zone: ZoneRecord, _ kept: KeptLog?,
+    of zone: ZoneRecord, _ kept: KeptLog?, through last: UInt64?,
     _ body: (Snapshot, @escaping (Snapshot.File) throws -> Data) throws -> Result
   ) throws -> Result
 
@@ -65,6 +67,18 @@ protocol PurgePlace {
 
   /// Between two transactions pushes that wait have their turn.
   func giveWay()
+
+  /// Between two portions what was written finds its place, so that the next one has the room.
+  func makeRoom()
+}
+
+extension PurgePlace {
+  /// What a purge reads next of a log; nil at its end.
+  func request(after place: LogMark, through last: UInt64?) -> PageRequest? {
+    let count = last.map { $0 - min($0, place.sequence) } ?? 1_000
+    guard count > 0 else { return nil }
+    return PageRequest(after: place, bytesMax: 4 << 20, entriesMax: Int(min(count, 1_000)))
+  }
 }
 
 /// Shortens a zone's log up to a floor, while servers serve it or not. Replicas above the floor notice nothing; those
@@ -82,14 +96,17 @@ struct ZonePurge<Place: PurgePlace> {
   private var stripBytesMax: Int64 { 4 << 20 }
   private var stripValuesMax: Int64 { 2_000 }
 
-  /// - Parameter host: the host's clock. Milliseconds since 1970.
+  /// - Parameters:
+  ///   - host: the host's clock. Milliseconds since 1970.
+  ///   - last: the last entry that may go, and that the snapshot takes in; nil for all. The end of a push.
   /// - Throws: `ServerError`: `.locked` while the zone is folded or purged or an older program serves,
   ///   `.notPurgeable` where the snapshot alone may not tell all, `.diskFull`.
-  func run(at host: Int64) throws -> PurgeReport {
+  func run(at host: Int64, through last: UInt64? = nil) throws -> PurgeReport {
     try place.checkServers()
     let now = try PurgeTime.of(host: host, given: place.givenMilliseconds())
     let tables = place.tables(of: zone)
-    let floor = try PurgeFloor(tables, options, at: now)
+    var floor = try PurgeFloor(tables, options, at: now)
+    if let last { floor.bringDown(toRoom: last) }
     let former = try tables.floor()
     guard floor.sequence > former else {
       if !options.isDryRun, try tables.isUnfinished() {
@@ -102,15 +119,17 @@ struct ZonePurge<Place: PurgePlace> {
       KeptLog(row, of: zone) { try tables.bytes(of: $0) }
     }
     if !options.isDryRun, !options.isForced {
-      let log = try tables.sum(after: former, through: zone.head).bytes
+      let log = try tables.sum(after: former, through: last ?? zone.head).bytes
       try place.requireRoom(
         for: Int(clamping: log) + (kept?.snapshot.bytes ?? 0), of: zone, options)
     }
-    return try place.withFoldAnew(of: zone, kept) { snapshot, bytes in
+    return try place.withFoldAnew(of: zone, kept, through: last) { snapshot, bytes in
       try PurgeCheck.run(snapshot, bytes, zone: zone.name, isTried: options.isTried)
       guard !options.isDryRun else {
         return try report(floor.sequence, former: former, floor, snapshot)
       }
+      // Of a purge, or a portion, that ended for want of room.
+      while try place.write(to: zone, { try $0.dropUnnamedFile() }) {}
       for file in snapshot.files { try keep(bytes(file), file) }
       let values = try PurgeCheck.values(of: snapshot, bytes)
       let set = try setFloor(floor, snapshot, naming: values, former: former, at: now)

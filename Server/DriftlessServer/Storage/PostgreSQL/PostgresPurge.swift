@@ -45,7 +45,7 @@
     }
 
     func withFoldAnew<Result>(
-      of zone: ZoneRecord, _ kept: KeptLog?,
+      of zone: ZoneRecord, _ kept: KeptLog?, through last: UInt64?,
       _ body: (Snapshot, @escaping (Snapshot.File) throws -> Data) throws -> Result
     ) throws -> Result {
       try withLock(of: zone) {
@@ -57,9 +57,7 @@
           options.pause = { [fold] in try fold?.renewIfDue() }
           let folded = try SnapshotFold(
             zone: zone.zoneID, generation: zone.generation, in: scratch.folder, options: options)
-          while true {
-            let request = PageRequest(
-              after: folded.through, bytesMax: 4 << 20, entriesMax: 1_000)
+          while let request = request(after: folded.through, through: last) {
             let entries = try logs.entries(of: zone, request)
             if entries.isEmpty { break }
             for entry in entries { try folded.append(PullPage.Entry(entry)) }
@@ -99,6 +97,8 @@
 
     /// Who waits for a row gets it in turn.
     func giveWay() {}
+
+    func makeRoom() {}
   }
 
   extension PostgresAdministration {

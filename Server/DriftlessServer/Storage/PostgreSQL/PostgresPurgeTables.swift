@@ -81,7 +81,8 @@
     func headers(after sequence: UInt64) throws -> [Data] {
       blobs(
         try connection.run(
-          "SELECT header FROM log WHERE zone = $1 AND sequence > $2", zoneID, number(sequence)))
+          "SELECT header FROM log WHERE zone = $1 AND sequence > $2 ORDER BY sequence", zoneID,
+          number(sequence)))
     }
 
     // MARK: - What is told

@@ -47,13 +47,13 @@ struct FolderPurge: PurgePlace {
   }
 
   func withFoldAnew<Result>(
-    of zone: ZoneRecord, _ kept: KeptLog?,
+    of zone: ZoneRecord, _ kept: KeptLog?, through last: UInt64?,
     _ body: (Snapshot, @escaping (Snapshot.File) throws -> Data) throws -> Result
   ) throws -> Result {
     try snapshots.withFoldAnew(of: zone, kept) {
       isThere(zone)
     } page: { place in
-      let request = PageRequest(after: place, bytesMax: 4 << 20, entriesMax: 1_000)
+      guard let request = request(after: place, through: last) else { return [] }
       return try connection.page(of: zone, request).entries
     } body: {
       try body($0, $1)
@@ -77,6 +77,28 @@ struct FolderPurge: PurgePlace {
   /// SQLite looks every 100 ms at the latest whether a database that it waits for is free: each push that waits has its turn. The
   /// thread is the command's: while it sleeps the server has the writer.
   func giveWay() { Thread.sleep(forTimeInterval: 0.11) }
+
+  /// The write-ahead log is copied into the database, where it takes free pages. A server that has the folder does so itself, and
+  /// is waited for; else none starts, and no other command writes, while this does.
+  func makeRoom() {
+    guard let serving = try? FileLock(folder.serveLock, .shared, waits: false) else {
+      for _ in 0..<Self.looks where !isLogEmpty { giveWay() }
+      return
+    }
+    defer { serving.release() }
+    guard let writing = try? FileLock(folder.writeLock, .exclusive, waits: false) else { return }
+    defer { writing.release() }
+    // Where it cannot, the log stays as it is.
+    try? connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+  }
+
+  /// A server looks every `watchSeconds` whether there is something to copy: two seconds, where nobody set it otherwise.
+  private static let looks = 50
+
+  private var isLogEmpty: Bool {
+    var status = stat()
+    return stat(folder.database.path + "-wal", &status) != 0 || status.st_size == 0
+  }
 }
 
 extension Administration {
@@ -89,8 +111,12 @@ extension Administration {
   ) throws -> PurgeReport {
     let purge = try ZonePurge(
       place: FolderPurge(administration: self), zone: existingZone(name), options: options)
-    // From its beginning: until it sets the floor it has changed nothing, and from then on it goes on where it was.
-    return try folder.reserve.withRoom { try purge.run(at: host) }
+    do {
+      return try purge.run(at: host)
+    } catch  where !options.isDryRun && ServerError(ofFullDisk: error) != nil {
+      // Until it sets the floor it has changed nothing, and from then on it goes on where it was.
+      return try folder.reserve.lend { try purge.runInPortions(at: host) }
+    }
   }
 
   /// The time by which ages are reckoned.

@@ -77,7 +77,8 @@ struct SQLitePurgeTables: PurgeTables {
 
   func headers(after sequence: UInt64) throws -> [Data] {
     try blobs(
-      "SELECT header FROM log WHERE position > ? AND position < ?", position(sequence), end)
+      "SELECT header FROM log WHERE position > ? AND position < ? ORDER BY position",
+      position(sequence), end)
   }
 
   private func integer(_ sql: String, _ values: SQLiteValue...) throws -> Int64? {
