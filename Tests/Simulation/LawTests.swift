@@ -94,6 +94,23 @@ struct LawTests {
     #expect(outcome.failures == [])
   }
 
+  @Test("Who deletes an object deletes what others had set of it under a former model, too")
+  func deletedHeard() async throws {
+    var scenario = try #require(
+      Scenario.combined.first { $0.name == "migrations and restored servers" })
+    scenario.partObjectsMax = 2
+    let steps = [
+      Step(.save, 0, 589406), Step(.save, 0, 203291), Step(.save, 2, 443316),
+      Step(.save, 1, 213599), Step(.sync, 1, 547440), Step(.save, 2, 242671),
+      Step(.sync, 0, 284109), Step(.save, 2, 246550), Step(.save, 0, 655686),
+      Step(.save, 2, 721014), Step(.save, 0, 517749), Step(.sync, 0, 398195),
+      Step(.upgrade, 1, 655443), Step(.settle, 0, 0), Step(.save, 2, 92770),
+      Step(.upgrade, 0, 614606), Step(.settle, 0, 0),
+    ]
+    let outcome = await Simulation.run(scenario, seed: 8, steps)
+    #expect(outcome.failures == [])
+  }
+
   @Test("A trace that fails is made as short as it can be")
   func shrinks() async {
     let steps = [

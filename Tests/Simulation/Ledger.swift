@@ -75,6 +75,8 @@ struct Ledger {
   private(set) var moment = 0
   /// What everybody showed when all was quiet last, and after how many saves; nil where somebody may have forgotten it since.
   private(set) var shared: (image: Image, moment: Int)?
+  /// The edits that each host has heard of, of what its program may have no name for.
+  private var heard: [Int: Set<Int>] = [:]
   /// Where people put elements of lists.
   var orders = Orders()
 
@@ -199,10 +201,12 @@ struct Ledger {
     }
   }
 
-  /// A person set what their program has no name for since, and deleted the object with that.
+  /// A person set, or had heard of, what their program has no name for since, and deleted the object with that.
   private mutating func supersedeDropped(of gone: Set<UUID>, _ host: Int, _ traits: Traits) {
     for index in edits.indices
-    where edits[index].host == host && gone.contains(edits[index].place.object) {
+    where gone.contains(edits[index].place.object)
+      && (edits[index].host == host || heard[host]?.contains(index) == true)
+    {
       let place = edits[index].place
       guard place.property == GeneratedModel.dropped, let entity = lives[place.object]?.entity,
         traits.kind(entity, place.property) == nil
@@ -220,6 +224,15 @@ struct Ledger {
       if let entity = lives[place.object]?.entity, unknown.contains("\(entity).\(place.property)") {
         edits[index].isSuperseded = true
       }
+    }
+  }
+
+  /// A host's program gets another model: what that may have no name for, it has heard of as far as it shows it.
+  mutating func hear(_ image: Image, on host: Int) {
+    for index in edits.indices where edits[index].place.property == GeneratedModel.dropped {
+      let place = edits[index].place
+      guard image.value(place.object, place.property) == edits[index].after else { continue }
+      heard[host, default: []].insert(index)
     }
   }
 
@@ -247,6 +260,7 @@ struct Ledger {
     host: Int, after transaction: Int64, since moment: Int = .max, objects: Set<UUID>
   ) {
     shared = nil
+    heard[host] = nil
     for index in edits.indices
     where edits[index].host == host
       && (edits[index].transaction > transaction || edits[index].moment > moment)
@@ -306,8 +320,10 @@ struct Ledger {
     orders.isVoid = true
   }
 
-  /// All is quiet, and everybody shows one image.
-  mutating func rest(_ image: Image) {
+  /// All is quiet, and everybody shows one image, and has heard of all that their models have no name for.
+  mutating func rest(_ image: Image, on hosts: [Int]) {
+    let dropped = edits.indices.filter { edits[$0].place.property == GeneratedModel.dropped }
+    for host in hosts { heard[host, default: []].formUnion(dropped) }
     orders.begin(image)
     journaledLately = []
     shared = (image, moment)

@@ -91,6 +91,7 @@ extension Simulation {
   func upgrade(_ host: Host) async throws {
     guard host.version + 1 < models.count else { return }
     tell("\(host.name) gets version \(host.version + 1)")
+    ledger.hear(given.named(host.image), on: host.number)
     try await host.reopen(models[host.version + 1], version: host.version + 1)
   }
 

@@ -115,6 +115,33 @@ struct MigrationSequenceTests {
     for number in 0...copy { #expect(stage.value(number, item, "shade") == "\"red\"") }
   }
 
+  @Test(
+    "What a model has no name for goes with an object whose deleter had heard of it, and is in a journal where they had not",
+    arguments: [false, true])
+  func deletedWithoutName(isHeard: Bool) async throws {
+    let stage = try await Stage(.memory, hosts: 2, model: model(0))
+    let item = try stage.insert(0, "Item", ["title": .string("deleted")])
+    try await stage.settle()
+    if !isHeard { try await migrate(stage, 1, 1) }
+    try stage.set(0, item, ["memo": .string("edited")])
+    try await stage.sync(0)
+    if isHeard {
+      try await stage.sync(1)
+      try await migrate(stage, 1, 1)
+    }
+    try stage.delete(1, item)
+    for number in [1, 0, 1] { try await stage.sync(number) }
+    for number in 0..<2 {
+      while stage.hosts[number].version < 2 {
+        try await migrate(stage, number, stage.hosts[number].version + 1)
+      }
+    }
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[item] == nil, "\(host.name)") }
+    let isNamed = try stage.hosts.contains { try $0.conflicts.contains { $0.object == item } }
+    #expect(isNamed == !isHeard)
+  }
+
   enum Loss: CaseIterable { case putBack, parted, renewed }
 
   @Test(

@@ -200,7 +200,7 @@ extension Simulation {
     let (broken, settled) = laws.check()
     for failure in broken { fail(failure.law, failure.text) }
     for index in settled { ledger.settle(index) }
-    if broken.isEmpty { ledger.rest(image) }
+    if broken.isEmpty { ledger.rest(image, on: hosts.map(\.number)) }
   }
 
   func checkStore(_ host: Host) throws {

@@ -141,4 +141,54 @@ struct RevivedCutTests {
     try await deleteAndEdit(stage, tag)
     for item in items { expect(stage, item, "tags", [tag]) }
   }
+
+  /// The second host's journal names what is out of a property, and an undo puts it in.
+  private func undo(_ stage: Stage, _ item: UUID, _ property: String) async throws {
+    let entry = try #require(
+      try stage.hosts[1].conflicts.first { $0.object == item && $0.property == property })
+    try SyncEngine.undo(conflict: entry.number, of: stage.hosts[1].store)
+    try await stage.settle()
+  }
+
+  @Test(
+    "It is out of a set that its deleter edited since, and in the journal",
+    arguments: [false, true])
+  func editedSince(isTakenOutBefore: Bool) async throws {
+    let stage = try await Stage(.memory, model: Stage.tagged())
+    let item = try stage.insert(0)
+    let tags = try (0..<2).map { _ in try stage.insert(0, "Tag") }
+    try stage.relate(0, item, "tags", to: [tags[0]])
+    try await stage.settle()
+    if isTakenOutBefore { try stage.relate(0, item, "tags", to: []) }
+    try stage.delete(0, tags[0])
+    try stage.relate(0, item, "tags", to: [tags[1]])
+    try await stage.sync(0)
+    try stage.set(1, tags[0], ["name": .string("edited")])
+    try await stage.sync(1)
+    try await stage.settle()
+    expect(stage, item, "tags", [tags[1]])
+    try await undo(stage, item, "tags")
+    for host in stage.hosts {
+      #expect(Set(Image.identities(in: host.image.value(item, "tags"))) == Set(tags))
+    }
+  }
+
+  @Test("A reference that its deleter edited since is null, and in the journal")
+  func referenceEditedSince() async throws {
+    let stage = try await Stage(.memory, model: Self.model())
+    let item = try stage.insert(0)
+    let boxes = try (0..<2).map { _ in try stage.insert(0, "Box") }
+    try stage.relate(0, item, "box", boxes[0])
+    try await stage.settle()
+    try stage.delete(0, boxes[0])
+    try stage.relate(0, item, "box", boxes[1])
+    try stage.relate(0, item, "box", nil)
+    try await stage.sync(0)
+    try stage.set(1, boxes[0], ["name": .string("edited")])
+    try await stage.sync(1)
+    try await stage.settle()
+    expect(stage, item, "box", [])
+    try await undo(stage, item, "box")
+    expect(stage, item, "box", [boxes[0]])
+  }
 }

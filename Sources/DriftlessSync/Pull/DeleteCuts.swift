@@ -15,10 +15,16 @@ struct DeleteCuts {
     var property: String
     /// Of an ordered set: how many came before it. Of a reference whose other end is ordered: its place there.
     var place: Int64?
+    /// A later save of who deleted the object changed that as well, and the log has both as one word, with the later time:
+    /// whether the delete took it out, or somebody had before, nobody can tell.
+    var isUntold = false
 
     /// As they are kept.
     var values: [PropertyValue] {
-      [.reference(source), .string(property), place.map { .integer($0) } ?? .null]
+      [
+        .reference(source), .string(property),
+        isUntold ? .bool(true) : place.map { .integer($0) } ?? .null,
+      ]
     }
   }
 
@@ -32,6 +38,7 @@ struct DeleteCuts {
       else { return nil }
       switch values[first + 2] {
       case .integer(let place): cuts.append(Cut(source: source, property: property, place: place))
+      case .bool(true): cuts.append(Cut(source: source, property: property, isUntold: true))
       case .null: cuts.append(Cut(source: source, property: property))
       default: return nil
       }
@@ -48,11 +55,15 @@ struct DeleteCuts {
     noted[element, default: []].append((cut, side))
   }
 
-  /// What the save that deleted an object cut as well. What somebody took out before that, by itself, is another word.
+  /// What the save that deleted an object cut as well. What somebody took out before that, by itself, is another word. Of what
+  /// went in one word with a later save it is untold.
   func ofSave(_ delete: RemoteSide, of element: ObjectKey) -> [Cut] {
-    (noted[element] ?? []).filter {
-      $0.side.time == delete.time && $0.side.origin == delete.origin
-    }.map(\.cut)
+    (noted[element] ?? []).compactMap { cut, side in
+      guard side.origin == delete.origin, side.time >= delete.time else { return nil }
+      var cut = cut
+      cut.isUntold = side.time > delete.time
+      return cut
+    }
   }
 
   /// What is gone since an object was deleted. Of a set, or a reference, the sum of a log has the last word alone: where that is of
@@ -63,13 +74,10 @@ struct DeleteCuts {
 }
 
 extension PageApplier {
-  /// Whether what a row takes out may be what a delete took along that meets something here.
-  private func mayBeCut(
-    _ target: ObjectKey, _ group: ChangeSetIndex.Group, row: Int, _ frame: FrameContext
-  ) -> Bool {
+  /// Whether what a row takes out may be what a delete took along that meets something here. Such a row may be of a later save.
+  private func mayBeCut(_ target: ObjectKey, _ frame: FrameContext) -> Bool {
     guard !frame.isOfSnapshot else { return deleteCuts.awaited.contains(rooted(target)) }
-    if frame.isBraked || isHeld(target) { return true }
-    return frame.transaction(group, row: row).map(frame.deferredTransactions.contains) ?? false
+    return frame.isBraked || isHeld(target) || !frame.deferredTransactions.isEmpty
   }
 
   /// Notes elements that a row takes out of a set, before it does.
@@ -78,7 +86,7 @@ extension PageApplier {
     _ group: ChangeSetIndex.Group, row: Int, _ frame: FrameContext
   ) throws {
     guard case .elements(let relationship) = property.kind else { return }
-    let gone = elements.filter { mayBeCut($0, group, row: row, frame) }
+    let gone = elements.filter { mayBeCut($0, frame) }
     guard !gone.isEmpty else { return }
     let current = try transaction.toManyKeys(of: key, relationship)
     for element in gone {
@@ -103,7 +111,7 @@ extension PageApplier {
       if values == nil { values = try transaction.knownOwnRow(key)?.values }
       guard case .reference(let former)? = values?[reader.property.slot],
         let target = try transaction.concreteKey(root: former),
-        mayBeCut(target, group, row: row, frame)
+        mayBeCut(target, frame)
       else { continue }
       let isPlaced = relationship.inverseRelationship?.isOrdered == true
       deleteCuts.note(
@@ -116,18 +124,27 @@ extension PageApplier {
 
   /// Gives what an edit of here has brought back what its delete had cut.
   ///
-  /// - Parameter target: it is pushed whole.
-  func restore(_ cuts: [DeleteCuts.Cut], to target: ObjectKey) throws {
+  /// - Parameters:
+  ///   - target: it is pushed whole.
+  ///   - delete: what deleted it.
+  func restore(
+    _ cuts: [DeleteCuts.Cut], to target: ObjectKey, from delete: RemoteSide
+  ) throws {
     guard let object = pending[target], object.whole == .revive,
       let living = try transaction.concreteKey(root: target)
     else { return }
     // It is of the edit that brings the object back.
-    let stamp = EditStamp.number(try transaction.editTime(object.wholeTransaction))
+    let time = try transaction.editTime(object.wholeTransaction)
+    let stamp = EditStamp.number(time)
     for cut in cuts {
       guard let source = try transaction.concreteKey(root: cut.source),
         let property = schema.entity(numbered: source.entity)?
           .property(namedNowOrBefore: cut.property)
       else { continue }
+      guard !cut.isUntold else {
+        try journalUntold(living, property, of: source, time, delete)
+        continue
+      }
       switch property.kind {
       case .attribute, .place: continue
       case .elements(let relationship):
@@ -136,6 +153,36 @@ extension PageApplier {
         try restore(living, as: relationship, property, of: source, at: cut.place, by: stamp)
       }
     }
+  }
+
+  /// CONFLICT: an edit of here brings an object back that another replica deleted, and a set or a reference is without it there,
+  /// which a later save of that one changed. RESOLUTION: it is out, and the journal has it as it was here.
+  private func journalUntold(
+    _ target: ObjectKey, _ property: SyncSchema.Property, of source: ObjectKey,
+    _ time: HybridTime, _ delete: RemoteSide
+  ) throws {
+    guard let entity = schema.entity(numbered: source.entity) else { return }
+    let explanation =
+      "\(property.name) is without an object that another replica deleted and an edit of here brings back: whether the delete "
+      + "took it out, or somebody had before, the log does not tell. It is out."
+    switch property.kind {
+    case .attribute, .place: return
+    case .elements(let relationship):
+      let current = try transaction.toManyKeys(of: source, relationship)
+      guard !current.contains(target) else { return }
+      try journal.addSets(
+        entity: entity, property: property, key: source, local: current + [target],
+        remote: current, kept: current, outcome: .remote, localTime: time, side: delete,
+        explanation: explanation)
+    case .toOne:
+      guard pending[source]?.transaction(of: property.slot) == nil,
+        try transaction.knownRow(source)?.values[property.slot].isNull == true
+      else { return }
+      try journal.addDeleteConflict(
+        entity: entity, property: property, key: source, local: .reference(target), remote: nil,
+        outcome: .remote, localTime: time, side: delete, explanation: explanation)
+    }
+    report.conflicts += 1
   }
 
   private func restore(

@@ -35,7 +35,7 @@ extension PageApplier {
   private func settleObjects(allowsMassDelete: Bool) throws {
     let keys = zone.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
     var fates = DeleteFates(self)
-    var cuts: [(target: ObjectKey, cuts: [DeleteCuts.Cut])] = []
+    var cut: [(target: ObjectKey, mark: ZoneStates.Mark)] = []
     for key in keys {
       guard let entity = schema.entity(numbered: key.entity) else {
         try zone.remove(key)
@@ -43,7 +43,7 @@ extension PageApplier {
       }
       let object = try zone.object(key)
       if object.mark?.life.isBraked == true, !allowsMassDelete { continue }
-      if let mark = object.mark, mark.isDead, !mark.cuts.isEmpty { cuts.append((key, mark.cuts)) }
+      if let mark = object.mark, mark.isDead, !mark.cuts.isEmpty { cut.append((key, mark)) }
       if let side = object.newestSide { keptKeys.side = side }
       let isAlive = try transaction.concreteKey(root: key) == key
       switch DeleteTable.settle(
@@ -88,7 +88,7 @@ extension PageApplier {
     }
     try settleDeletes(&fates)
     // With all decided that stays.
-    for (target, cuts) in cuts { try restore(cuts, to: target) }
+    for (target, mark) in cut { try restore(mark.cuts, to: target, from: mark.side) }
   }
 
   static let editWins = "Edited here, deleted by another replica: the edit wins, the object stays."
