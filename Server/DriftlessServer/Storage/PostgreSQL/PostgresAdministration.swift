@@ -30,8 +30,11 @@
       try ServerError.starting {
         let connection = try PostgresConnection(serving: text, limits: .init())
         defer { connection.close() }
-        return try PostgresSchema.isKnown(to: connection)
-          ? [] : ["the database has no zones so far"]
+        guard try PostgresSchema.isKnown(to: connection) else {
+          return ["the database has no zones so far"]
+        }
+        try PostgresServed.checkRights(connection, needsAll: false)
+        return []
       }
     }
 
