@@ -128,6 +128,49 @@
       #expect(second != nil && second != first)
     }
 
+    @Test(
+      "A value whose row is gone is named by verify, told as lost, and whole again when it is sent",
+      arguments: [true, false])
+    func gone(isAsked: Bool) async throws {
+      let world = try Self.world()
+      for seed in 1...3 as ClosedRange<UInt8> {
+        try await world.boxes.show(seed, to: world.nodes[0], world.zone)
+      }
+      let value = try PhotoReplica.value(2)
+      try world.connection.run("DELETE FROM value WHERE digest = $1", .blob(value.digest))
+      #expect(try world.administration.verify().damage.map(\.place) == ["value \(value.name)"])
+      if isAsked {
+        let missed = await #expect(throws: ServerError.self) { try await world.read(2, at: 1) }
+        #expect(missed?.code.name == "no-value")
+      } else {
+        await world.nodes[1].noteGoneValues()
+      }
+      #expect(try await world.lost(at: 0) == [value])
+      #expect(try await world.mark(at: 0) != nil)
+      #expect(try world.administration.verify().damage == [])
+      try await world.boxes.send(2, to: world.nodes[0], world.zone)
+      #expect(try await world.mark(at: 1) == nil)
+      #expect(try await world.read(2, at: 1) == PhotoReplica.photo(2))
+      #expect(try world.administration.verify().damage == [])
+    }
+
+    @Test("A zone that is renewed by a host whose clock is behind keeps its values for a week")
+    func renewedBehind() async throws {
+      let world = try Self.world()
+      try await world.boxes.show(1, to: world.nodes[0], world.zone)
+      // The second node's clock is that of the zone.
+      world.pass(days: 9)
+      try await world.nodes[1].checkReady(bytes: 1)
+      _ = try world.administration.renewZone("shop", intent: .offer)
+      world.pass(days: 6)
+      await world.nodes[1].letGoOfForgotten()
+      let zone = try world.zone
+      #expect(try await world.nodes[1].missing([PhotoReplica.value(1)], in: zone) == [])
+      world.pass(days: 2)
+      await world.nodes[1].letGoOfForgotten()
+      #expect(try await world.nodes[1].missing([PhotoReplica.value(1)], in: zone).count == 1)
+    }
+
     @Test("Pieces that came before the database crashed need not be sent again")
     func crash() async throws {
       let cluster = try PostgresCluster()

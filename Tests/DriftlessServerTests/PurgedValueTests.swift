@@ -49,9 +49,9 @@ struct PurgedValueTests {
     }
 
     @discardableResult
-    func purge() throws -> UInt64 {
+    func purge(byHostBehind days: Int64 = 0) throws -> UInt64 {
       let options = PurgeOptions(keepDays: 0, replicaDays: 0, isTried: true)
-      let now = clock.milliseconds.withLock { $0 } + 10_000
+      let now = clock.milliseconds.withLock { $0 } + 10_000 - days * Self.day
       return try administering { try $0.purgeZone("shop", options, at: now).floor }
     }
 
@@ -82,6 +82,57 @@ struct PurgedValueTests {
         if case .integer(let sequence) = $0[0] { sequence } else { nil }
       }
     }
+  }
+
+  @Test(
+    "A host whose clock is behind gives leases by the server's time: of a purge, and of a renewal")
+  func behind() async throws {
+    let boxes = try Boxes()
+    try await boxes.show(1)
+    boxes.pass(days: 30)
+    try await boxes.show(2, in: 1)
+    try await boxes.show(3)
+    try await boxes.zone.storage.checkReady(bytes: 1)
+    #expect(try boxes.purge(byHostBehind: 20) > 0)
+    boxes.pass(days: 6)
+    await boxes.zone.storage.letGoOfForgotten()
+    #expect(try await boxes.there(1...3) == [1, 2, 3])
+    boxes.pass(days: 2)
+    await boxes.zone.storage.letGoOfForgotten()
+    #expect(try await boxes.there(1...3) == [2, 3])
+    try await boxes.zone.storage.checkReady(bytes: 1)
+    _ = try boxes.administering { try $0.renewZone("shop", intent: .offer) }
+    boxes.pass(days: 6)
+    await boxes.zone.storage.letGoOfForgotten()
+    #expect(try await boxes.there(2...3) == [2, 3])
+  }
+
+  @Test(
+    "A value whose row is gone is named by verify, told as lost, and whole again when it is sent",
+    arguments: [true, false])
+  func gone(isPurged: Bool) async throws {
+    let boxes = try Boxes()
+    for seed in 1...3 as ClosedRange<UInt8> { try await boxes.show(seed) }
+    // The snapshot of a purge may be all that names it.
+    if isPurged { #expect(try boxes.purge() == 2) }
+    let value = try Boxes.value(2)
+    let storage = boxes.zone.storage
+    try boxes.sql("DELETE FROM value WHERE digest = x'\(value.name)'")
+    #expect(try boxes.damage().count == 1)
+    let zone = try await boxes.zone.zone()
+    let missed = await #expect(throws: ServerError.self) {
+      try await storage.value(value.digest, of: zone, first: 0, count: 9)
+    }
+    #expect(missed?.code.name == "no-value")
+    #expect(try await storage.lostValues(of: zone, after: Data(), countMax: 9) == [value])
+    #expect(try boxes.damage() == [])
+    try await boxes.send(2)
+    #expect(try await storage.lostValues(of: zone, after: Data(), countMax: 9) == [])
+    #expect(try await boxes.there(2...2) == [2])
+    #expect(try boxes.damage() == [])
+    try boxes.sql("DELETE FROM value WHERE digest = x'\(value.name)'")
+    await storage.noteGoneValues()
+    #expect(try await storage.lostValues(of: zone, after: Data(), countMax: 9) == [value])
   }
 
   @Test("What the snapshot names stays, what only purged entries named goes when its lease ends")

@@ -164,11 +164,10 @@ struct OperatorReserveTests {
 
   @Test(
     "F10 A log that is many times the reserve is purged on a full disk, a part after the other",
-    arguments: [true, false])
-  func portions(isServed: Bool) throws {
+    arguments: [true, false], [#", "checkpointPages": 100"#, ""])
+  func portions(isServed: Bool, limits: String) throws {
     try done(["zone", "create", "shop"])
-    // The write-ahead log is short: for all of a long one there has to be room beside the database first.
-    let server = try server(#"{"watchSeconds": 1, "checkpointPages": 100}"#)
+    let server = try server(#"{"watchSeconds": 1\#(limits)}"#)
     let replica = try replica("writer", server, zone: "shop")
     var pushes = 0
     // The same objects again and again: the log is long, and what it comes to is small.

@@ -87,25 +87,52 @@ package struct DiskReserve: Sendable {
     }
   }
 
-  /// The write-ahead log of the folder's database. Bytes.
-  private var logBytes: Int {
-    var status = stat()
-    return stat(folder.appendingPathComponent("driftless.sqlite-wal").path, &status) == 0
-      ? Int(status.st_size) : 0
+  private var database: String { folder.appendingPathComponent("driftless.sqlite").path }
+
+  /// What the database's file grows by when the write-ahead log is copied into it, which overwrites the other pages. The log may be
+  /// far longer where a reader holds it up. Bytes.
+  ///
+  /// SQLite's index of the log says how many pages the database has: its format is told, and its file is of memory that all
+  /// processes share.
+  var growthBytes: Int {
+    func size(_ path: String) -> Int {
+      var status = stat()
+      return stat(path, &status) == 0 ? Int(status.st_size) : 0
+    }
+    let log = size(database + "-wal")
+    var header = [UInt8](repeating: 0, count: 24)
+    let index = open(database + "-shm", O_RDONLY | O_CLOEXEC)
+    guard log > 0, index >= 0 else { return log }
+    defer { close(index) }
+    // isInit at 12, szPage at 14, nPage at 20, in the order of bytes of all machines that this runs on.
+    guard read(index, &header, header.count) == header.count, header[12] != 0 else { return log }
+    func number(_ bytes: Range<Int>) -> Int {
+      header[bytes].reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+    let (page, pages) = (number(14..<16), number(20..<24))
+    return min(log, max(0, pages * (page == 1 ? 65_536 : page) - size(database)))
   }
 
-  /// Whether so much can be written. What is wanted for the reserve and is not held by it is nobody else's; and the log has
-  /// to fit into the database afterwards, if need be in the room of the reserve, before it gives its own back.
+  /// Whether so much can be written. What is wanted for the reserve and is not held by it is nobody else's; and what is new in
+  /// the log has to fit into the database afterwards, if need be in the room of the reserve, before the log gives its own back.
   ///
   /// - Parameter bytes: what is written, about: the log gets it, and with it the pages that it changes.
   func hasRoom(for bytes: Int) -> Bool {
     guard let room, let free = DiskSpace.free(at: folder) else { return true }
     if room.isShort, free < room.missing + bytes { return false }
-    return free + room.held >= logBytes + 4 * bytes
+    return free + room.held >= growthBytes + 4 * bytes
   }
 
-  /// Whether all of the log fits into what the reserve holds.
-  var holdsLog: Bool { (room?.held ?? 0) >= logBytes }
+  /// Where the log can be copied into the database as a whole.
+  enum LogRoom { case free, reserve, none }
+
+  /// Of a copy that ends halfway the database keeps what it took, and the log gives nothing back: room that was lent, or the last
+  /// of the disk, would be gone.
+  var logRoom: LogRoom {
+    let growth = growthBytes
+    guard let free = DiskSpace.free(at: folder), free < growth else { return .free }
+    return room.map { free + $0.held >= growth } == true ? .reserve : .none
+  }
 
   /// Refuses what would take the room of the reserve (`hasRoom`).
   ///

@@ -77,8 +77,28 @@ struct ValueKeeping<Source: ValueSource>: KeptValues {
     let piece = try await source.readValues(of: zone) {
       try $0.piece(of: digest, first: first, count: count)
     }
-    guard let piece else { throw ServerError(ProtocolError.noValue(digest)) }
+    guard let piece else {
+      try await noteGone(from: digest, through: digest, in: zone)
+      throw ServerError(ProtocolError.noValue(digest))
+    }
     return piece
+  }
+
+  /// Notes as lost what is named, and neither here nor noted so: whoever has it hears that the zone lacks it, and sends it.
+  func noteGone(from first: Data = Data(), through last: Data?, in zone: ZoneRecord) async throws {
+    var first = first
+    while true {
+      let digests = try await source.readValues(of: zone) { [first] in
+        try $0.gone(from: first, through: last, countMax: 100)
+      }
+      for digest in digests where try await write(zone, { try $0.noteGone(digest) }) {
+        logger.error(
+          "a large value is gone, and is missing until a replica sends it again",
+          metadata: ["zone": "\(zone.name)", "value": "\(Hexadecimal.text(digest))"])
+      }
+      guard let end = digests.last, last == nil else { return }
+      first = end + [0]
+    }
   }
 
   /// Whether a whole value is what its digest says, where it was not looked at since the server was started: a disk, or a hand, may

@@ -70,6 +70,19 @@ protocol ValueTables {
   /// Named values that the zone lacks, in the order of their digests, after one.
   func lost(after digest: Data, countMax: Int) throws -> [LargeValue]
 
+  /// Digests of values that are named, and neither here nor noted as lost, in their order.
+  ///
+  /// - Parameters:
+  ///   - first: none before it.
+  ///   - last: none after it; nil for all.
+  func gone(from first: Data, through last: Data?, countMax: Int) throws -> [Data]
+
+  /// An entry of the log that names a value; nil where none does any more.
+  func entry(naming digest: Data) throws -> Data?
+
+  /// What stands for the entries that a purge let go of.
+  func kept() throws -> KeptLog?
+
   // MARK: What is there
 
   func missing(_ values: [LargeValue]) throws -> [LargeValue]

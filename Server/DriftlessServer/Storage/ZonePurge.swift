@@ -103,14 +103,16 @@ struct ZonePurge<Place: PurgePlace> {
   ///   `.notPurgeable` where the snapshot alone may not tell all, `.diskFull`.
   func run(at host: Int64, through last: UInt64? = nil) throws -> PurgeReport {
     try place.checkServers()
-    let now = try PurgeTime.of(host: host, given: place.givenMilliseconds())
+    let given = try place.givenMilliseconds()
+    let now = PurgeTime.of(host: host, given: given)
+    let leased = max(host, given)
     let tables = place.tables(of: zone)
     var floor = try PurgeFloor(tables, options, at: now)
     if let last { floor.bringDown(toRoom: last) }
     let former = try tables.floor()
     guard floor.sequence > former else {
       if !options.isDryRun, try tables.isUnfinished() {
-        try place.withLock(of: zone) { try strip(at: now) }
+        try place.withLock(of: zone) { try strip(at: now, leased) }
       }
       return try report(former, former: former, floor, nil)
     }
@@ -132,10 +134,10 @@ struct ZonePurge<Place: PurgePlace> {
       while try place.write(to: zone, { try $0.dropUnnamedFile() }) {}
       for file in snapshot.files { try keep(bytes(file), file) }
       let values = try PurgeCheck.values(of: snapshot, bytes)
-      let set = try setFloor(floor, snapshot, naming: values, former: former, at: now)
+      let set = try setFloor(floor, snapshot, naming: values, former: former, at: now, leased)
       let report = try self.report(set.sequence, former: former, set, snapshot)
       try place.discardFolded(of: zone)
-      try strip(at: now)
+      try strip(at: now, leased)
       return report
     }
   }
@@ -156,7 +158,7 @@ struct ZonePurge<Place: PurgePlace> {
   /// - Parameter values: the large values that the snapshot names, which stay for as long as it stands.
   private func setFloor(
     _ planned: PurgeFloor, _ snapshot: Snapshot, naming values: [LargeValue], former: UInt64,
-    at now: Int64
+    at now: Int64, _ leased: Int64
   ) throws -> PurgeFloor {
     try place.write(to: zone) { tables in
       guard try tables.place(at: snapshot.place.sequence) == snapshot.place,
@@ -174,7 +176,7 @@ struct ZonePurge<Place: PurgePlace> {
       var kept = snapshot
       kept.former = []
       try tables.setFloor(floor.sequence, kept, at: now)
-      try tables.use(values, at: now)
+      try tables.use(values, at: leased)
       try tables.note("up to \(floor.sequence)")
       return floor
     }
@@ -187,10 +189,12 @@ struct ZonePurge<Place: PurgePlace> {
 
   /// What is below the floor goes, some of it a transaction, what it named, and files of an earlier snapshot. Who calls has the lock of folds:
   /// files that a purge has written are unnamed until it sets its floor.
-  private func strip(at now: Int64) throws {
+  ///
+  /// - Parameter leased: when leases of values begin that nothing names any more: by no clock that is behind the server's.
+  private func strip(at now: Int64, _ leased: Int64) throws {
     let steps: [(Place.Tables) throws -> Bool] = [
       { try $0.stripEntries(countMax: stripEntriesMax, bytesMax: stripBytesMax) },
-      { try $0.forgetUses(countMax: stripValuesMax, at: now) },
+      { try $0.forgetUses(countMax: stripValuesMax, at: leased) },
       // Where the server takes no values any more, no other brings this about.
       { try $0.collectValues(at: now) },
       { try $0.dropUnnamedFile() },

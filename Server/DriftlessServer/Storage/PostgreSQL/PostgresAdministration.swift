@@ -30,8 +30,11 @@
       try ServerError.starting {
         let connection = try PostgresConnection(serving: text, limits: .init())
         defer { connection.close() }
-        return try PostgresSchema.isKnown(to: connection)
-          ? [] : ["the database has no zones so far"]
+        guard try PostgresSchema.isKnown(to: connection) else {
+          return ["the database has no zones so far"]
+        }
+        try PostgresServed.checkRights(connection, needsAll: false)
+        return []
       }
     }
 
@@ -89,6 +92,8 @@
       try write {
         let zone = try existing(name, locks: true)
         let next = zone.renewed(intent: intent)
+        // What tells it is about to go.
+        let now = try serverMilliseconds()
         try connection.run(
           """
           UPDATE zone SET generation = $2, parent_generation = $3, parent_sequence = $4,
@@ -101,8 +106,7 @@
           try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
         }
         try PostgresBindings.begin(anewIn: zone.id, on: connection)
-        try PostgresLargeValues.letGo(
-          of: zone.id, at: Administration.hostMilliseconds, on: connection)
+        try PostgresLargeValues.letGo(of: zone.id, at: now, on: connection)
         try note(.zoneRenewed, zone: name, nil, intent.rawValue)
         return next
       }

@@ -226,6 +226,17 @@
       return poll(&wait, 1, milliseconds) > 0
     }
 
+    /// Whether it can be used, as far as is known here: one that the database has closed meanwhile cannot. Waits for nothing.
+    func isOpen() -> Bool {
+      var looks = 0
+      // What it said last is before the end.
+      while !isBroken, looks < 8, waitForInput(milliseconds: 0, alsoWrites: false) {
+        looks += 1
+        if PQconsumeInput(handle) != 1 || PQstatus(handle) != CONNECTION_OK { giveUp() }
+      }
+      return !isBroken
+    }
+
     /// Nothing more is asked of this connection: whatever it was at is ended by the database.
     private func giveUp() { isBroken = true }
 

@@ -56,6 +56,9 @@
         self.init(
           .diskFull, "the disk of the server's database is full; nothing of the push was stored",
           suggestion: "Nothing is lost here: tell the operator, and push again when there is room.")
+      } else if error.sqlState == "25006" {
+        self = .busy(
+          "the server's database takes no writes: it is a standby, or is set to be read only")
       } else if error.kind == .unknownOutcome {
         self = .busy("the server's database did not say whether it stored the push")
       } else if error.isAway {

@@ -239,9 +239,11 @@
 
     /// Lets go of some values that nothing names and nobody waits for any more: of one zone, this one first.
     ///
+    /// - Parameter isPatient: whether a zone's row is waited for; of another that somebody holds nothing goes.
     /// - Returns: whether some went.
     static func collect(
-      at milliseconds: Int64, first zone: Int64, on connection: PostgresConnection
+      at milliseconds: Int64, first zone: Int64, isPatient: (Int64) -> Bool,
+      on connection: PostgresConnection
     ) throws -> Bool {
       let isUnwanted = "(replica <> ''::bytea OR \(isUnnamed))"
       let rows = try connection.run(
@@ -253,9 +255,11 @@
       let of = PostgresValue.integer(rows.int64(0, 0))
       let ids = (0..<rows.count).filter { rows.int64($0, 0) == rows.int64(0, 0) }
         .compactMap { rows.uuid($0, 1) }
-      let gone = try connection.transaction(.write) {
+      let gone = try connection.transaction(.write) { () -> [UUID] in
         // Nobody names one meanwhile; who renews a lease is heard by the condition.
-        try connection.run("SELECT id FROM zone WHERE id = $1 FOR UPDATE", of)
+        let skips = isPatient(rows.int64(0, 0)) ? "" : "SKIP LOCKED"
+        let held = try connection.run("SELECT id FROM zone WHERE id = $1 FOR UPDATE \(skips)", of)
+        guard try held.count > 0 || !isThere(rows.int64(0, 0), on: connection) else { return [] }
         let gone = try connection.run(
           """
           DELETE FROM value WHERE zone = $1 AND id = ANY($2::uuid[]) AND lease_ms < $3
@@ -265,6 +269,10 @@
       }
       try dropPieces(of: gone, zone: rows.int64(0, 0), on: connection)
       return !gone.isEmpty
+    }
+
+    private static func isThere(_ zone: Int64, on connection: PostgresConnection) throws -> Bool {
+      try connection.run("SELECT id FROM zone WHERE id = $1", .integer(zone)).count > 0
     }
 
     /// Lets go of bytes of rows that are gone, some at a time; what is left after a while goes with `sweep`.

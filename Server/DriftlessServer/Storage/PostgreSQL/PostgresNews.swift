@@ -19,6 +19,7 @@
     private let text: String
     private let news: ZoneNews
     private let limits: LiveLimits
+    private let served: PostgresServed
     private let logger: Logger
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "driftless.postgres.news")
@@ -30,7 +31,10 @@
     /// As many as one notification's text holds: 8,000 bytes.
     private static let logsPerNotification = 100
 
-    init(_ text: String, news: ZoneNews, limits: LiveLimits, logger: Logger) {
+    init(
+      _ text: String, news: ZoneNews, limits: LiveLimits, served: PostgresServed, logger: Logger
+    ) {
+      self.served = served
       self.text = text
       self.news = news
       self.limits = limits
@@ -128,6 +132,7 @@
     }
 
     private func look(_ connection: PostgresConnection, _ watch: inout PostgresWatch) throws {
+      try served.look(connection)
       let seen = try watch.look(connection)
       for (generation, head) in seen.grown { news.publish(generation, head: head) }
       if seen.hasChanged { news.wakeAll() }

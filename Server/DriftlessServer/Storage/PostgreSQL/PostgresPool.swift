@@ -6,8 +6,9 @@
   /// Some connections to one database, and a queue of those who wait for one. Each connection has a thread of its own while
   /// it is used: libpq blocks, and the threads that serve requests must not.
   ///
-  /// A connection is made when it is needed first, and again after it broke. What a lost connection was at is done again
-  /// once, on another; so is, several times, what another transaction was in the way of.
+  /// A connection is made when it is needed first, and again after it broke. Where it cannot be made, whoever wanted it waits
+  /// for one that is open: a database that lets nobody in any more goes on with those who are. What a lost connection was at
+  /// is done again once, on a new one; so is, several times, what another transaction was in the way of.
   final class PostgresPool: Sendable {
     private struct Waiter {
       let since: ContinuousClock.Instant
@@ -15,24 +16,41 @@
     }
 
     private struct State {
-      var idle: [PostgresSlot]
+      /// Those that are open, and are used first; and those that are not.
+      var idle: [PostgresSlot] = []
+      var closed: [PostgresSlot]
       var waiting: [Waiter] = []
       /// While it lasts, nobody tries to connect: each try may take seconds.
       var outage: (until: ContinuousClock.Instant, error: PostgresError)?
+
+      var outageError: PostgresError? { outage.flatMap { $0.until > .now ? $0.error : nil } }
+
+      mutating func take(anew isAnew: Bool) -> PostgresSlot? {
+        let isOutage = outageError != nil
+        if isAnew, !isOutage, let slot = closed.popLast() { return slot }
+        while let slot = idle.popLast() {
+          if slot.isStillOpen() { return slot }
+          closed.append(slot)
+        }
+        return isOutage ? nil : closed.popLast()
+      }
     }
 
     private let state: Mutex<State>
     private let slots: [PostgresSlot]
+    private let served: PostgresServed?
     private let waitersMax: Int
     private let waitsMax: Duration
     private static let outageSeconds = 1.0
     private static let triesMax = 6
 
-    init(_ text: String, limits: ServerLimits) {
+    /// - Parameter served: knows whether the database is one that this program serves.
+    init(_ text: String, limits: ServerLimits, served: PostgresServed? = nil) {
+      self.served = served
       slots = (0..<max(1, limits.databaseConnectionsMax)).map {
         PostgresSlot(text, label: "\($0)", limits: limits)
       }
-      state = Mutex(State(idle: slots))
+      state = Mutex(State(closed: slots))
       waitersMax = limits.databaseWaitersMax
       waitsMax = .seconds(limits.databaseSeconds)
     }
@@ -44,13 +62,17 @@
       _ body: @escaping @Sendable (PostgresConnection) throws -> Result
     ) async throws -> Result {
       var tries = 1
+      var isAnew = false
       while true {
+        try served?.check()
         do {
-          return try await once(body)
+          return try await once(body, anew: isAnew)
         } catch let error as PostgresError
-          where error.isContention || error.kind == .lost && tries == 1
+          where error.isContention || error.kind == .lost && !isAnew
         {
           guard tries < Self.triesMax else { throw error }
+          // What took one connection may have taken all that were open.
+          isAnew = error.kind == .lost
           // Apart from each other, so that the same two do not meet again.
           try await Task.sleep(for: .milliseconds(Int.random(in: 1...(10 << tries))))
           tries += 1
@@ -58,26 +80,32 @@
       }
     }
 
+    /// - Parameter isAnew: whether a new connection is made, where that can be.
     private func once<Result: Sendable>(
-      _ body: @escaping @Sendable (PostgresConnection) throws -> Result
+      _ body: @escaping @Sendable (PostgresConnection) throws -> Result, anew isAnew: Bool
     ) async throws -> Result {
-      let slot = try await takeSlot()
-      defer { giveBack(slot) }
-      do {
-        let result = try await slot.perform(body)
-        state.withLock { $0.outage = nil }
-        return result
-      } catch let error as PostgresError where error.kind == .unreachable {
-        state.withLock { $0.outage = (.now + .seconds(Self.outageSeconds), error) }
-        throw error
+      var tries = 1
+      while true {
+        let slot = try await takeSlot(anew: isAnew && tries == 1)
+        defer { giveBack(slot) }
+        do {
+          return try await slot.perform(body)
+        } catch let error as PostgresError where error.kind == .unreachable {
+          state.withLock { $0.outage = (.now + .seconds(Self.outageSeconds), error) }
+          guard hasOpen, tries < Self.triesMax else { throw error }
+          tries += 1
+        }
       }
     }
 
-    private func takeSlot() async throws -> PostgresSlot {
+    /// Whether a connection is open, whoever uses it.
+    var hasOpen: Bool { slots.contains(where: \.isOpen) }
+
+    private func takeSlot(anew isAnew: Bool) async throws -> PostgresSlot {
       try await withCheckedThrowingContinuation { answer in
         let outcome: Swift.Result<PostgresSlot?, any Error> = state.withLock { state in
-          if let outage = state.outage, outage.until > .now { return .failure(outage.error) }
-          if let slot = state.idle.popLast() { return .success(slot) }
+          if let slot = state.take(anew: isAnew) { return .success(slot) }
+          if let error = state.outageError, !hasOpen { return .failure(error) }
           guard state.waiting.count < waitersMax else {
             return .failure(ServerError.busy("too many wait for the server's database"))
           }
@@ -93,20 +121,29 @@
     }
 
     private func giveBack(_ slot: PostgresSlot) {
-      let (next, late) = state.withLock { state -> (Waiter?, [Waiter]) in
-        let late = Array(state.waiting.prefix { ContinuousClock.now - $0.since > waitsMax })
+      let answers = state.withLock { state -> [@Sendable () -> Void] in
+        let late = state.waiting.prefix { ContinuousClock.now - $0.since > waitsMax }
         state.waiting.removeFirst(late.count)
-        if state.waiting.isEmpty {
-          state.idle.append(slot)
-          return (nil, late)
+        let tooLate = ServerError.busy("no connection to the server's database was free in time")
+        var answers: [@Sendable () -> Void] = late.map { waiter in
+          { waiter.answer.resume(throwing: tooLate) }
         }
-        return (state.waiting.removeFirst(), late)
+        let error = state.outageError
+        if error == nil || slot.isOpen, !state.waiting.isEmpty {
+          let next = state.waiting.removeFirst()
+          return answers + [{ next.answer.resume(returning: slot) }]
+        }
+        if slot.isOpen { state.idle.append(slot) } else { state.closed.append(slot) }
+        // Nobody is left who would give one back.
+        if let error, !hasOpen {
+          for waiter in state.waiting {
+            answers.append { waiter.answer.resume(throwing: error) }
+          }
+          state.waiting = []
+        }
+        return answers
       }
-      next?.answer.resume(returning: slot)
-      for waiter in late {
-        waiter.answer.resume(
-          throwing: ServerError.busy("no connection to the server's database was free in time"))
-      }
+      for answer in answers { answer() }
     }
 
     /// Closes the connections, each when what it is at has ended.
@@ -119,6 +156,22 @@
     private let limits: ServerLimits
     private let queue: DispatchQueue
     private let connection = Mutex<PostgresConnection?>(nil)
+    private let hasConnection = Atomic(false)
+
+    /// Whether it has a connection that did not break so far.
+    var isOpen: Bool { hasConnection.load(ordering: .relaxed) }
+
+    /// Looks whether the database has closed its connection since it was used last.
+    func isStillOpen() -> Bool {
+      connection.withLock { slot in
+        guard let open = slot else { return false }
+        guard !open.isOpen() else { return true }
+        open.close()
+        slot = nil
+        hasConnection.store(false, ordering: .relaxed)
+        return false
+      }
+    }
 
     init(_ text: String, label: String, limits: ServerLimits) {
       self.text = text
@@ -141,10 +194,12 @@
       try connection.withLock { slot in
         let open = try slot ?? PostgresConnection(serving: text, limits: limits)
         slot = open
+        hasConnection.store(true, ordering: .relaxed)
         defer {
           if open.isBroken {
             open.close()
             slot = nil
+            hasConnection.store(false, ordering: .relaxed)
           }
         }
         return try body(open)
@@ -178,6 +233,7 @@
       connection.withLock { slot in
         slot?.close()
         slot = nil
+        hasConnection.store(false, ordering: .relaxed)
       }
     }
   }

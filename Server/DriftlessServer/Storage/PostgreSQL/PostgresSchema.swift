@@ -139,7 +139,7 @@
       }
     }
 
-    private static let laterTables = [
+    static let laterTables = [
       "sighting", "operator_token", "staged", "staging", "audit", "folding", "snapshot", "segment",
       "enrolment_code", "token_binding", "zone_limit", "zone_log", "forgotten_replica", "value",
       "value_piece", "value_use", "value_lost", "purge", "purge_file", "purged",
@@ -216,13 +216,17 @@
     }
 
     private static func check(_ connection: PostgresConnection) throws {
+      if let other = try otherVersion(connection) { throw other }
+    }
+
+    /// Why this program does not serve the database's tables; nil where it does.
+    static func otherVersion(_ connection: PostgresConnection) throws -> ServerError? {
       let number = try number(on: connection)
-      guard readable.contains(number) else {
-        throw ServerError(
-          .refusedStart,
-          "the database's tables have version \(number); this program reads versions up to \(version)",
-          suggestion: "Use the program that wrote them, or a newer one.")
-      }
+      guard !readable.contains(number) else { return nil }
+      return ServerError(
+        .refusedStart,
+        "the database's tables have version \(number); this program reads versions up to \(version)",
+        suggestion: "Use the program that wrote them, or a newer one.")
     }
 
     /// Until the transaction ends nobody else is in one that has asked for this, at whatever node: for sums over all zones. It

@@ -4,7 +4,7 @@
 
   extension PostgresCheck {
     /// Whether the bytes of each whole value are what its digest says, a piece at a time. That a log names one which is not here
-    /// is no damage: a database that was put back may have got the entry without it.
+    /// is no damage where that is known: a database that was put back may have got the entry without it.
     mutating func checkValues(of zone: ZoneRecord) throws {
       var last = Data()
       while true {
@@ -13,7 +13,7 @@
           SELECT digest, id, length FROM value
           WHERE zone = $1 AND digest > $2 AND replica = ''::bytea ORDER BY digest LIMIT 5000
           """, .integer(zone.id), .blob(last))
-        guard rows.count > 0 else { return }
+        guard rows.count > 0 else { break }
         for row in 0..<rows.count {
           last = rows.data(row, 0)
           let place = "value \(Hexadecimal.text(last))"
@@ -31,6 +31,14 @@
             "value", zone.name, place, "its bytes are not what its digest says",
             DatabaseCheck.byReplica)
         }
+      }
+      let gone = try PostgresLargeValues.gone(
+        from: Data(), through: nil, countMax: DatabaseCheck.damageMax + 1, zone: zone.id,
+        on: connection)
+      for digest in gone {
+        note(
+          "value", zone.name, "value \(Hexadecimal.text(digest))",
+          "it is named, and neither here nor told to replicas as lost", DatabaseCheck.byReplica)
       }
     }
   }

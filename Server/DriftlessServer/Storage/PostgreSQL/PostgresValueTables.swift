@@ -8,11 +8,19 @@
     let zone: ZoneRecord
     /// Rows that the open transaction has removed.
     private var gone: [UUID] = []
+    /// Whether it waits for rows that others hold.
+    private let waits: Bool
 
-    init(_ connection: PostgresConnection, _ zone: ZoneRecord) {
+    /// Another has a row of the zone that is to be held, and nobody was to wait for it.
+    struct IsHeld: Error {}
+
+    init(_ connection: PostgresConnection, _ zone: ZoneRecord, waits: Bool = true) {
       self.connection = connection
       self.zone = zone
+      self.waits = waits
     }
+
+    private var locked: String { waits ? "FOR UPDATE" : "FOR UPDATE SKIP LOCKED" }
 
     private var zoneID: PostgresValue { .integer(zone.id) }
 
@@ -25,8 +33,10 @@
     }
 
     func hold() throws {
-      let rows = try connection.run("SELECT id FROM zone WHERE id = $1 FOR UPDATE", zoneID)
-      guard rows.count > 0 else { throw ServerError.noZone(zone.name) }
+      let rows = try connection.run("SELECT id FROM zone WHERE id = $1 \(locked)", zoneID)
+      guard rows.count == 0 else { return }
+      guard try waits || generation() == nil else { throw IsHeld() }
+      throw ServerError.noZone(zone.name)
     }
 
     func holdAll() throws { try PostgresSchema.hold(connection) }
@@ -40,12 +50,18 @@
 
     func row(of value: LargeValue, replica: UUID?) throws -> (row: UUID, held: Int)? {
       // An upload has one writer at a time; the whole is never written to.
+      let select =
+        "SELECT id, held, length FROM value WHERE zone = $1 AND digest = $2 AND replica = $3"
+      let key: [PostgresValue] = [
+        zoneID, .blob(value.digest), .blob(replica?.bytes ?? Data()),
+      ]
       let rows = try connection.run(
-        """
-        SELECT id, held, length FROM value WHERE zone = $1 AND digest = $2 AND replica = $3
-        \(replica == nil ? "" : "FOR UPDATE")
-        """, zoneID, .blob(value.digest), .blob(replica?.bytes ?? Data()))
-      guard rows.count > 0, let id = rows.uuid(0, 0) else { return nil }
+        replica == nil ? select : "\(select) \(locked)", key[0], key[1], key[2])
+      guard rows.count > 0, let id = rows.uuid(0, 0) else {
+        guard !waits, replica != nil else { return nil }
+        guard try connection.run(select, key[0], key[1], key[2]).count == 0 else { throw IsHeld() }
+        return nil
+      }
       guard rows.uint64(0, 2) == value.length else {
         throw PostgresLargeValues.otherLength(value)
       }
@@ -128,7 +144,8 @@
     }
 
     func collect(at milliseconds: Int64) throws -> Bool {
-      try PostgresLargeValues.collect(at: milliseconds, first: zone.id, on: connection)
+      try PostgresLargeValues.collect(
+        at: milliseconds, first: zone.id, isPatient: { waits && $0 == zone.id }, on: connection)
     }
 
     // MARK: - What is named

@@ -11,6 +11,7 @@
     case integers([Int64])
     case uuids([UUID])
     case blobs([Data])
+    case texts([String])
 
     /// Nil stands for null.
     var bytes: Data? {
@@ -23,6 +24,7 @@
       case .integers(let values): Self.array(of: 20, values) { $0.bigEndianBytes }
       case .uuids(let values): Self.array(of: 2950, values) { $0.bytes }
       case .blobs(let values): Self.array(of: 17, values) { $0 }
+      case .texts(let values): Self.array(of: 25, values) { Data($0.utf8) }
       }
     }
 

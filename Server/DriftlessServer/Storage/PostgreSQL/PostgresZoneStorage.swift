@@ -15,6 +15,8 @@
     let sizes = LogSizes()
     /// Parts of large pushes, and pieces of large values, leave most connections to all else that is asked.
     let staging: StagingLine
+    /// Those that wait for a row of their zone.
+    let patient = ZoneLines()
     let sightings: Sightings
     let seenValues = SeenValues()
     /// For the question whether the server is well, which is not to wait for others.
@@ -22,6 +24,7 @@
     private let commits: PostgresCommits
     let clock: ServerClock
     private let tidings: PostgresNews
+    private let served: PostgresServed
     let text: String
     let folding = Mutex<ZoneFolding?>(nil)
     let logger: Logger
@@ -51,18 +54,21 @@
         let connection = try PostgresConnection(serving: text, limits: limits)
         defer { connection.close() }
         try PostgresSchema.apply(to: connection)
+        try PostgresServed.checkRights(connection)
         return try PostgresTimes.last(connection)
       }
       clock = ServerClock(last: last, limits: limits, wall: now, sinceBoot: sinceBoot) {
         $0.tell(logger)
       }
-      pool = PostgresPool(text, limits: limits)
+      let served = PostgresServed(logger)
+      self.served = served
+      pool = PostgresPool(text, limits: limits, served: served)
       var few = limits
       few.databaseConnectionsMax = 1
-      reserved = PostgresPool(text, limits: few)
+      reserved = PostgresPool(text, limits: few, served: served)
       let tidings = PostgresNews(
         text, news: news ?? ZoneNews(waitersMax: limits.waitersMax), limits: live,
-        logger: logger)
+        served: served, logger: logger)
       self.tidings = tidings
       commits = PostgresCommits(
         pool: pool, limits: live, metrics: metrics, clock: clock, logger: logger
@@ -73,10 +79,10 @@
       let time = clock.now()
       // Where the time cannot be kept, it is given all the same, and due again.
       if let due = clock.dueToKeep() {
-        Task { [reserved, clock] in
+        Task { [clock] in
           guard clock.isToKeep(due) else { return }
           do {
-            try await reserved.perform { try PostgresTimes.keep(due, on: $0) }
+            try await aside { try PostgresTimes.keep(due, on: $0) }
             clock.didKeep(due)
           } catch {
             clock.didNotKeep()
@@ -115,16 +121,39 @@
     }
 
     package func generations() async throws -> Set<UUID> {
-      try await read(from: reserved) { connection in
-        let rows = try connection.run("SELECT generation FROM zone")
-        return Set((0..<rows.count).compactMap { rows.uuid($0, 0) })
+      do {
+        return try await aside { connection in
+          let rows = try connection.run("SELECT generation FROM zone")
+          return Set((0..<rows.count).compactMap { rows.uuid($0, 0) })
+        }
+      } catch let error as PostgresError {
+        throw ServerError(error)
       }
     }
 
-    /// Writes, since only that tells whether a push could be written: a standby does not take it, and a full disk neither.
+    /// On the connection that waits for nobody; where that cannot be made, on one of all others.
+    private func aside<Result: Sendable>(
+      _ body: @escaping @Sendable (PostgresConnection) throws -> Result
+    ) async throws -> Result {
+      do {
+        return try await reserved.perform(body)
+      } catch let error as PostgresError where error.kind == .unreachable && pool.hasOpen {
+        return try await pool.perform(body)
+      }
+    }
+
+    /// Writes, since only that tells whether a push could be written: a standby does not take it, and a full disk neither. What
+    /// no write shows is asked: whether a push has a connection, and the rights on each table, and whether they are still those
+    /// that this program knows.
     package func checkReady(bytes: Int) async throws {
       do {
-        try await reserved.perform { [clock] in try PostgresTimes.keep(clock.now(), on: $0) }
+        try await aside { [clock, served] connection in
+          try served.look(connection)
+          try served.check()
+          try PostgresServed.checkRights(connection)
+          try PostgresTimes.keep(clock.now(), on: connection)
+        }
+        if !pool.hasOpen { try await pool.perform { _ in } }
       } catch {
         throw ServerError(storage: error)
       }
@@ -195,11 +224,10 @@
     }
 
     func read<Result: Sendable>(
-      from other: PostgresPool? = nil,
       _ body: @escaping @Sendable (PostgresConnection) throws -> Result
     ) async throws -> Result {
       do {
-        return try await (other ?? pool).perform(body)
+        return try await pool.perform(body)
       } catch let error as PostgresError {
         throw ServerError(error)
       }
@@ -216,10 +244,15 @@
       do {
         return try body()
       } catch let error as PostgresError {
+        let isCrowded = ["connection slots", "too many connections", "too many clients"]
+          .contains { error.message.contains($0) }
         throw ServerError(
           .refusedStart, "the database cannot be used: \(error.message)",
-          suggestion: "Check the text of --postgres, that the database runs and takes this user "
-            + "(psql with the same text), and that the user may make tables in it.")
+          suggestion: isCrowded
+            ? "Raise PostgreSQL's max_connections, and the limits of this user and database, to what all nodes and "
+              + "commands may open at one time; or lower databaseConnectionsMax of the nodes."
+            : "Check the text of --postgres, that the database runs and takes this user "
+              + "(psql with the same text), and that the user may make tables in it.")
       }
     }
   }

@@ -60,10 +60,14 @@ final class Checkpointer: Sendable {
           try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         }
       }
-      // What is new in the log wants room in the database before the log gives its own back. Where only a part of it had room,
-      // that would be gone.
-      guard folder.reserve.holdsLog else { return try copy() }
-      try folder.reserve.withRoom(copy)
+      switch folder.reserve.logRoom {
+      case .free: try copy()
+      case .reserve: try folder.reserve.lend(copy)
+      case .none:
+        logger.warning(
+          "there is no room to copy the write-ahead log",
+          metadata: ["bytes": "\(folder.reserve.growthBytes)"])
+      }
     } catch {
       logger.warning("the write-ahead log was not copied", metadata: ["error": "\(error)"])
     }

@@ -87,7 +87,7 @@ package struct DatabaseCheck {
     }
   }
 
-  private mutating func readableZones() throws -> [ZoneRecord] {
+  mutating func readableZones() throws -> [ZoneRecord] {
     var zones: [ZoneRecord] = []
     for row in try connection.rows("SELECT name FROM zone ORDER BY name") {
       guard case .text(let name)? = row.first else { continue }

@@ -1,9 +1,12 @@
 package import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
+import Logging
 
 extension SQLiteZoneStorage: ValueStorage, ValueSource {
-  package var values: any KeptValues {
+  package var values: any KeptValues { keeping }
+
+  private var keeping: ValueKeeping<SQLiteZoneStorage> {
     ValueKeeping(source: self, seen: seenValues, limits: limits, clock: clock, logger: logger)
   }
 
@@ -13,6 +16,17 @@ extension SQLiteZoneStorage: ValueStorage, ValueSource {
   ) async throws -> ValueState {
     try folder.reserve.requireRoom(piece.bytes.count)
     return try await values.keep(piece, of: zone, token: token)
+  }
+
+  /// A hand, or a disk, may have taken some while the server was off.
+  func noteGoneValues() async {
+    do {
+      for zone in try await reader.perform({ try $0.zones() }) {
+        try await keeping.noteGone(through: nil, in: zone)
+      }
+    } catch {
+      logger.warning("whether values are gone is not known", metadata: ["error": "\(error)"])
+    }
   }
 
   func readValues<Result: Sendable>(

@@ -233,6 +233,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package func watch() async {
     let watch = Mutex(OperatorWatch())
     var kept: ContinuousClock.Instant?
+    await noteGoneValues()
     while !Task.isCancelled {
       if kept.map({ .now - $0 > .seconds(Self.careSeconds) }) ?? true {
         kept = .now

@@ -5,10 +5,10 @@ import Foundation
 extension DatabaseCheck {
   /// Of a large value that is damaged.
   static let byReplica =
-    "Nothing: the server lets go of it when it is asked for, and a replica that has it sends it again."
+    "Nothing: the server lets go of what is damaged when it is started or asked for it, and a replica that has it sends it again."
 
   /// Whether the bytes of each whole value are what its digest says, a piece at a time. That a log names one which is not here is
-  /// no damage: a server that was put back may have got the entry without it.
+  /// no damage where that is known: a server that was put back may have got the entry without it.
   mutating func checkValues() throws {
     let suggestion = Self.byReplica
     let there = try connection.rows("SELECT 1 FROM sqlite_master WHERE name = 'value'")
@@ -36,6 +36,15 @@ extension DatabaseCheck {
       }
       if !isWhole {
         note("value", zone, place, "its bytes are not what its digest says", suggestion)
+      }
+    }
+    for zone in try readableZones() {
+      let gone = try LargeValues.gone(
+        from: Data(), through: nil, countMax: Self.damageMax + 1, zone: zone.id, on: connection)
+      for digest in gone {
+        note(
+          "value", zone.name, "value \(Hexadecimal.text(digest))",
+          "it is named, and neither here nor told to replicas as lost", suggestion)
       }
     }
   }
