@@ -235,7 +235,7 @@ struct RenewTests {
     try connection.execute("CREATE TABLE zone(id INTEGER PRIMARY KEY); PRAGMA user_version = 1")
     connection.close()
     let error = #expect(throws: ServerError.self) { try SQLiteZoneStorage(folder: folder) }
-    #expect(error?.code == .folder)
+    #expect(error?.code == .otherVersion)
     #expect(error?.suggestion.contains("new folder") == true)
   }
 }
