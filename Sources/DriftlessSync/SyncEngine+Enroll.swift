@@ -172,6 +172,7 @@ extension SyncEngine {
       }
       try transaction.setSetting(replacedSetting, nil)
       if state.zoneID != info.zoneID {
+        try noteValuesLeft(transaction, of: store)
         try KnownReplacements.forget(transaction)
         try GivenUpEdits.keepDeletes(
           of: PendingLoader.load(transaction, schema: schema, acknowledged: state.acknowledged),
@@ -191,11 +192,24 @@ extension SyncEngine {
       return try state.save(in: transaction)
     }
     try checkNames(of: store)
-    let state = ReplicaState(
+    try join(
+      in: transaction, of: store, schema, server: server, zone: zone, info: info, anew: anew)
+  }
+
+  /// Makes a store that is no replica one.
+  private static func join(
+    in transaction: WriteTransaction, of store: PersistentStore, _ schema: SyncSchema, server: URL,
+    zone: String, info: ZoneInfo, anew: Bool
+  ) throws {
+    var state = ReplicaState(
       replica: UUID(), zoneID: info.zoneID, generation: info.generation, cursor: 0,
       chain: .start(generation: info.generation), mark: nil, pushNumber: 0, acknowledged: 0,
       server: server.absoluteString, zone: zone,
       head: info.head, lastSync: nil, lastError: nil)
+    let left = anew ? nil : try LeftZone.kept(transaction)
+    // Another zone is offered what the zone had that it left, as one is offered that it goes to at once (`startOver`).
+    let former = left.flatMap { $0.isOf(info) ? nil : $0.acknowledged }
+    if let former { state.acknowledged = former }
     try state.save(in: transaction)
     if try anew || transaction.setting(LeftZone.setting) != nil {
       try ReturnedEdits.straighten(transaction, schema: schema)
@@ -203,7 +217,11 @@ extension SyncEngine {
     try LeftZone.come(to: info, transaction, schema: schema)
     try KnownReplacements.learn(info, transaction)
     try transaction.setSyncing(true)
-    try offerRowsWithoutHistory(transaction, schema: schema)
+    if let former {
+      try offerRows(ofFormerZone: former, transaction, schema: schema)
+    } else {
+      try offerRowsWithoutHistory(transaction, schema: schema)
+    }
     try checkMayJoin(info, state, store, schema, transaction)
   }
 
@@ -270,6 +288,23 @@ extension SyncEngine {
     _ = try offerRows(
       transaction, schema: schema, states, EditHistory(), PendingSet()
     ) { pending[$0] == nil }
+  }
+
+  /// Rows of a store that left a zone are offered to another one by the times and the names of their edits: stores that come there
+  /// from one zone know by these which objects they share.
+  ///
+  /// - Parameter acknowledged: the last transaction that the zone had acknowledged.
+  private static func offerRows(
+    ofFormerZone acknowledged: Int64, _ transaction: WriteTransaction, schema: SyncSchema
+  ) throws {
+    let pending = try PendingLoader.load(transaction, schema: schema, acknowledged: acknowledged)
+    let history = try EditHistory(transaction, schema: schema, acknowledged: acknowledged)
+    let states = OfferedStates(
+      history.origins, through: pending.through, on: transaction.connection)
+    _ = try offerRows(
+      transaction, schema: schema, states, history, pending,
+      without: try OfferedStandIns([:], transaction, schema: schema)
+    ) { _ in true }
   }
 
   static func offerRows(

@@ -117,4 +117,33 @@ import Testing
       #expect(try shop.store.read { try $0.setting("import.places") } == nil)
     }
   }
+
+  @Test("A line between a reference and what it waits for has the last word, with none too")
+  func overruled() throws {
+    let lines = [
+      #"{"op":"insert","entity":"Item","id":"1","set":{"box":"b","tags":["t"]}}"#,
+      #"{"op":"insert","entity":"Item","id":"2","set":{"box":"b","tags":["t"]}}"#,
+      #"{"op":"insert","entity":"Item","id":"3","set":{"box":"b","tags":["t"]}}"#,
+      #"{"op":"update","entity":"Item","id":"1","set":{"box":null,"tags":[]}}"#,
+      #"{"op":"save"}"#,
+      #"{"op":"update","entity":"Item","id":"2","set":{"box":null,"tags":[]}}"#,
+      #"{"op":"update","entity":"Item","id":"1","add":{"size":1}}"#,
+      #"{"op":"save"}"#,
+      #"{"op":"insert","entity":"Box","id":"b","set":{}}"#,
+      #"{"op":"insert","entity":"Tag","id":"t","set":{}}"#,
+    ]
+    let whole = try Shop()
+    _ = try importer(whole).run(data(lines))
+    try whole.read { context in
+      for (id, isSet) in [("1", false), ("2", false), ("3", true)] {
+        let item = try #require(try whole.object(id, "Item", in: context))
+        #expect((item["box"] != nil) == isSet, "\(id)")
+        #expect(try item.objectIDs(forRelationshipNamed: "tags").count == (isSet ? 1 : 0), "\(id)")
+      }
+    }
+    let shop = try Shop()
+    importSome(lines, 2, into: shop)
+    _ = try importer(shop, skipping: 8).run(data(lines))
+    #expect(try ReplicaExport.text(of: shop.store) == ReplicaExport.text(of: whole.store))
+  }
 }

@@ -1,6 +1,9 @@
 import CoreData
+import Foundation
 import TestSupport
 import Testing
+
+import struct Driftless.ValueInZone
 
 /// Merge policies: conflicts with another save, and under uniqueness constraints.
 struct ConflictTests {
@@ -11,6 +14,16 @@ struct ConflictTests {
         let theirs = conflict.persistedSnapshot?["price"] as? Int ?? 0
         let mine = conflict.sourceObject.value(forKey: "price") as? Int ?? 0
         conflict.sourceObject.setValue(max(theirs, mine), forKey: "price")
+      }
+      try super.resolve(optimisticLockingConflicts: list)
+    }
+  }
+
+  /// Sets all that the row has.
+  private final class Theirs: NSMergePolicy {
+    override func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
+      for conflict in list {
+        conflict.sourceObject.setValuesForKeys(conflict.persistedSnapshot ?? [:])
       }
       try super.resolve(optimisticLockingConflicts: list)
     }
@@ -64,6 +77,33 @@ struct ConflictTests {
   @Test("A policy of one's own sees the object and the row, and its change is saved")
   func own() throws {
     #expect(try price(Dearest(merge: .mergeByPropertyObjectTrumpMergePolicyType)) == 5)
+  }
+
+  @Test("What sets the values of snapshots and of lists keeps a large value that is not here")
+  func notHere() throws {
+    let name = try #require(ValueInZone(name: Data(count: 40), isSealed: false)).bytes
+    let (one, two) = (container.newBackgroundContext(), container.newBackgroundContext())
+    two.mergePolicy = Theirs(merge: .mergeByPropertyObjectTrumpMergePolicyType)
+    try one.performAndWait {
+      let item = Item(context: one)
+      item.name = "Lamp"
+      item.setValue(Data(name), forKey: "photo")
+      try one.save()
+      item.setValuesForKeys(item.committedValues(forKeys: nil).filter { $0.key == "photo" })
+      #expect(item.changedValues().isEmpty)
+      try two.performAndWait {
+        let same = try #require(try two.existingObject(with: item.objectID) as? Item)
+        item.price = 5
+        try one.save()
+        same.price = 3
+        try two.save()
+        #expect(same.price == 5)
+        two.refresh(same, mergeChanges: false)
+        let request = NSFetchRequest<Item>(entityName: "Item")
+        request.predicate = NSPredicate(format: "photo != nil")
+        #expect(try two.count(for: request) == 1)
+      }
+    }
   }
 
   @Test("A policy is asked by its most general member, and the standard ones are one object each")

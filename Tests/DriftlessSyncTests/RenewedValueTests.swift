@@ -229,5 +229,56 @@ struct LeftValueTests {
       let status = try SyncEngine.status(of: replica.store)
       #expect(status.pending.isEmpty && status.quarantined == 0 && status.parked == 1)
     }
+    // Who has the bytes comes last: what was told without them is no word against its own.
+    let author = try await TestReplica(
+      "author", zone: zone, clock: shop.clock, options: options, file: shop[0].store.url)
+    for _ in 0..<2 { for replica in [author] + moved { try await replica.sync() } }
+    #expect(try author.kept(id, "blob") == .data(Self.photo))
+    for replica in moved {
+      #expect(try !isMissing(id, replica.store), "\(replica.name)")
+      try await replica.engine.downloadAll()
+    }
+    for replica in [author] + moved {
+      #expect(try replica.kept(id, "blob") == .data(Self.photo), "\(replica.name)")
+      #expect(try replica.conflicts.isEmpty, "\(replica.name)")
+      #expect(try SyncEngine.status(of: replica.store).pending.isEmpty, "\(replica.name)")
+    }
+  }
+
+  @Test(
+    "Under the zone's name is another zone: its names are told, and missing until who has the bytes comes"
+  )
+  func madeAnew() async throws {
+    let shop = try await ValueShop(2, firstUse: [1])
+    let id = try shop[0].insert("Item", ["title": .string("a"), "blob": .data(Self.photo)])
+    try await shop.syncAll()
+    let zone = MemoryZone(clock: shop.clock)
+    var options = SyncOptions()
+    options.values = .firstUse
+    options.largeValueBytesMin = 1000
+    func moved(_ number: Int) async throws -> TestReplica {
+      await shop[number].engine.close()
+      shop[number].store.close()
+      return try await TestReplica(
+        "moved\(number)", zone: zone, clock: shop.clock, options: options,
+        file: shop[number].store.url)
+    }
+    let named = try await moved(1)
+    func expectMissing() throws {
+      #expect(try isMissing(id, named.store))
+      let status = try SyncEngine.status(of: named.store)
+      #expect(status.valuesInZone == 0 && status.parked == 1, "it says so")
+    }
+    try expectMissing()
+    for _ in 0..<2 { try await named.sync() }
+    try expectMissing()
+    #expect(try SyncEngine.status(of: named.store).pending.isEmpty)
+    let author = try await moved(0)
+    for _ in 0..<2 { for replica in [author, named] { try await replica.sync() } }
+    #expect(try author.kept(id, "blob") == .data(Self.photo))
+    #expect(try !isMissing(id, named.store))
+    try await named.engine.downloadAll()
+    #expect(try named.value(id, "blob") == .data(Self.photo))
+    for replica in [author, named] { #expect(try replica.conflicts.isEmpty, "\(replica.name)") }
   }
 }

@@ -32,6 +32,13 @@ final class ImportTransaction {
   var unfit: [ObjectIdentifier: Set<Int>] = [:]
   /// References to objects that the file did not insert so far.
   private(set) var awaited: [AwaitedReference] = []
+  /// The last line that set a relationship, with null too.
+  private var lastWords: [Place: Int] = [:]
+
+  private struct Place: Hashable {
+    var owner: UUID?
+    var property: String
+  }
 
   init(_ context: ManagedObjectContext, shapes: ImportShapes) {
     self.context = context
@@ -68,6 +75,7 @@ final class ImportTransaction {
     if isOneTransaction { for reference in earlier { try settle(reference) } }
     for line in operations { try perform(line) }
     if !isOneTransaction { for reference in earlier { try settle(reference) } }
+    awaited.removeAll(where: isOverruled)
   }
 
   /// Adds the identities that a line names. What is wrong with it is said when its turn comes.
@@ -288,6 +296,7 @@ final class ImportTransaction {
       case .failure(let mismatch): throw wrong(mismatch.expected)
       }
     case .toOne(let destination, let key):
+      noteWord(on: object, member.name, line)
       switch member.value {
       case .null: object[key] = nil
       case .string(let id):
@@ -305,6 +314,7 @@ final class ImportTransaction {
       guard case .array(let elements) = member.value else {
         throw wrong("an array of ids of \(destination.name)")
       }
+      noteWord(on: object, member.name, line)
       var targets: [ManagedObject] = []
       for element in elements {
         guard case .string(let id) = element else { throw wrong("an array of ids as texts") }
@@ -317,6 +327,16 @@ final class ImportTransaction {
       }
       object[key] = RelatedObjects(targets)
     }
+  }
+
+  private func noteWord(on object: ManagedObject, _ property: String, _ line: Int) {
+    lastWords[Place(owner: identities[ObjectIdentifier(object)], property: property)] = line
+  }
+
+  /// Whether a later line set what the reference is of.
+  private func isOverruled(_ reference: AwaitedReference) -> Bool {
+    lastWords[Place(owner: reference.ownerIdentity, property: reference.property)]
+      .map { $0 > reference.line } ?? false
   }
 
   private func reference(
@@ -352,12 +372,13 @@ final class ImportTransaction {
   /// Sets a reference of an earlier transaction whose object this one has inserted, or keeps it
   /// awaited.
   private func settle(_ reference: AwaitedReference) throws {
+    guard !isOverruled(reference) else { return }
     guard let target = try target(of: reference) else { return awaited.append(reference) }
     guard let identity = reference.ownerIdentity, let owner = try find(identity),
       let property = shapes.shape(of: owner.entity).properties[reference.property]
     else { return }
     switch property {
-    // A line in between that set the property had the later word.
+    // A line in between that set it from its other end had the later word.
     case .toOne(_, let key): if owner[key] == nil { owner[key] = target }
     case .toMany(_, let key): owner[key].insert(target)
     case .attribute: break

@@ -184,8 +184,9 @@ open class NSConstraintConflict: NSObject {
   }
 }
 
+/// A large value that is not here stands for itself: who sets the values of a snapshot keeps it.
 private func foundationValues(_ values: [String: PropertyValue]) -> [String: Any] {
-  values.mapValues { foundationValue($0.plain) ?? NSNull() }
+  values.mapValues { foundationValue($0.plainOrName) ?? NSNull() }
 }
 
 /// Asks a policy of Core Data's form what the library asks one of its own.

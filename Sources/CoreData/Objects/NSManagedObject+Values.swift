@@ -182,7 +182,8 @@ extension ManagedObject {
 
   /// A value as the library takes it: lists of objects of a relationship as arrays.
   final func inward(_ value: Any?, _ key: String) -> Any? {
-    guard let value, !(value is NSNull) else { return value }
+    // A large value that is not here, as lists of values and snapshots have it, stands for itself.
+    guard let value, !(value is NSNull), !(value is PropertyValue) else { return value }
     switch entity.propertiesByName[key] {
     case is RelationshipDescription:
       return value is ManagedObject ? value : Self.objects(of: value) ?? value

@@ -2,7 +2,8 @@ public import Foundation
 
 extension ManagedObject {
   /// The properties whose values differ from the last read or save, with their present values;
-  /// of a new object all that differ from no value. Relationships give objects.
+  /// of a new object all that differ from no value. Relationships give objects. A large value that is not here is the
+  /// ``PropertyValue`` that stands for it, which setters take back.
   @_disfavoredOverload
   public final func changedValues() -> [String: Any?] {
     var result: [String: Any?] = [:]

@@ -38,7 +38,13 @@ extension ManagedObject {
       }
       let leaves = leaves(of: name)
       guard !leaves.isEmpty else { throw unknownProperty(name) }
-      return compositeValue(leaves.compactMapValues { read($0).plain })
+      var values: [String: any Sendable] = [:]
+      for (leaf, slot) in leaves {
+        let value = read(slot)
+        if value.isInZone { throw notHere(value, slot) }
+        values[leaf] = value.plain
+      }
+      return compositeValue(values)
     }
     guard let relation = shape.relations[slot] else {
       let value = read(slot)
@@ -54,7 +60,8 @@ extension ManagedObject {
   /// A transformable attribute with a registered ``ValueTransformer`` takes what that transforms.
   /// Attributes take values of their Swift type, numbers of another type that fit exactly,
   /// Foundation's classes for them (`NSNumber`, `NSString`, …) and ``PropertyValue``; to-one relationships an object; to-many ones an array, a set or a view;
-  /// composite attributes a dictionary, in which an element that is composite has a dictionary of its own.
+  /// composite attributes a dictionary, in which an element that is composite has a dictionary of its own. Elements that it leaves
+  /// out have no value then, but a large value that is not here yet stays: `NSNull` takes it away.
   /// - Throws: ``ObjectError`` when there is no such property or the value does not fit.
   @_disfavoredOverload
   public final func setValue(_ value: Any?, forKey name: String) throws(ObjectError) {
@@ -88,8 +95,19 @@ extension ManagedObject {
     return converted
   }
 
-  /// A present value for those who list several: nil for one that is not here as well.
-  final func listedValue(forKey name: String) -> Any? { (try? value(forKey: name)) ?? nil }
+  /// A present value for those who list several.
+  final func listedValue(forKey name: String) -> Any? {
+    if let slot = shape.layout.index(named: name), shape.relations[slot] == nil {
+      return listed(read(slot), at: slot)
+    }
+    return (try? value(forKey: name)) ?? nil
+  }
+
+  /// A value of a list of several: one that is not here is the ``PropertyValue`` that stands for it, which setters take back. Nil would
+  /// be taken for none, and written over it.
+  final func listed(_ value: PropertyValue, at slot: Int) -> Any? {
+    value.isInZone ? value : plain(value, at: slot)
+  }
 
   /// The value as its Swift type: of a transformable attribute what its transformer makes of it.
   final func plain(_ value: PropertyValue, at slot: Int) -> Any? {
@@ -109,7 +127,7 @@ extension ManagedObject {
 
   /// What is there already, where another archive holds an equal value: the same dictionary has many.
   private final func known(_ new: PropertyValue, at slot: Int) -> PropertyValue {
-    guard case .data(let data) = new, let transformer = transformer(of: slot),
+    guard case .data(let data) = new, !new.isInZone, let transformer = transformer(of: slot),
       case .data(let present) = read(slot), present != data, !PropertyValue.data(present).isInZone,
       let old = transformer.value(of: present), let given = transformer.value(of: data)
     else { return new }
@@ -153,7 +171,10 @@ extension ManagedObject {
     var given: [Int: Any] = [:]
     try collect(value, at: "", of: name, leaves, &given)
     var values: [(slot: Int, value: PropertyValue)] = []
+    let isTakenAway = Self.unwrapped(value) == nil
     for slot in leaves.values {
+      // Who reads the elements to change one of them cannot have this one.
+      guard given[slot] != nil || isTakenAway || !read(slot).isInZone else { continue }
       values.append((slot, try propertyValue(given[slot], for: slot)))
     }
     for (slot, value) in values { set(value, at: slot) }

@@ -126,12 +126,12 @@ extension ManagedObject {
       graph?.ledger.valueBeforeEvent(of: self, at: slot) ?? committed?[slot]
       ?? (isInserted && !shape.defaults.isEmpty ? shape.defaults[slot] : .null)
     if case .reference(let key) = value { return objects([key]).first }
-    return plain(value, at: slot)
+    return listed(value, at: slot)
   }
 
   /// Some of the values as last read or saved; all attributes and to-one relationships when `names` is nil. No value
   /// gives nil, a to-one relationship its object, a to-many one that is named an array. An object that was never saved
-  /// has none.
+  /// has none. A large value that is not here is the ``PropertyValue`` that stands for it, which setters take back.
   @_disfavoredOverload
   public final func committedValues(forKeys names: [String]?) -> [String: Any?] {
     let committed = committedValues
@@ -144,7 +144,7 @@ extension ManagedObject {
       } else if case .reference(let key)? = committed[name] {
         value = objects([key]).first
       } else {
-        value = committed[name].flatMap { plain($0, at: slot) }
+        value = committed[name].flatMap { listed($0, at: slot) }
       }
       result.updateValue(value, forKey: name)
     }

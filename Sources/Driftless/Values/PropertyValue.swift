@@ -111,6 +111,12 @@ extension PropertyValue {
   }
 }
 
+extension PropertyValue {
+  /// ``plain`` for lists of several values: one that is not here stands for itself, where nil would be taken for none and written over
+  /// it.
+  package var plainOrName: (any Sendable)? { isInZone ? self : plain }
+}
+
 extension UUID {
   /// The 16 bytes, as the store keeps them.
   var bytes: Data { networkBytes }

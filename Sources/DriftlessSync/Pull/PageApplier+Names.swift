@@ -285,6 +285,13 @@ extension PageApplier {
     for property in entity.properties where !named.contains(property.name) {
       if case .place = property.kind { continue }
       if try keepLeftOut(property, of: key, frame) { continue }
+      // What an offer does not name its sender had not whole: that is no word on it.
+      if case .attribute = property.kind, property.policy != .counter,
+        pending[key]?.transaction(of: property.slot) != nil, frame.isOffer(group, row: row)
+      {
+        try replaceBase(of: key, property, with: property.standIn?.value ?? .null)
+        continue
+      }
       if try isBegunSince(entity, property, of: key, group, row: row, frame) {
         try replaceBase(of: key, property, with: property.standIn?.value ?? .null)
         continue

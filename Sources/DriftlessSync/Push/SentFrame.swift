@@ -244,6 +244,9 @@ struct SentFrame {
           }
           // Where it sent the parked value itself, that is the zone's still. A value that no zone has stays with who knows its name.
           let told = reader?.value(row)
+          if told == parked, let large = LargeCell.value(in: parked) {
+            try MissedValues.forget(large.digest, .left, on: connection)
+          }
           guard told != parked, try told?.isNull != true || !isNamed(key, known, parked) else {
             continue
           }

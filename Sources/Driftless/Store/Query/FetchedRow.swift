@@ -39,10 +39,11 @@ public struct FetchedRow: Sendable {
     return block.objectIDs[key]
   }
 
-  /// Plain Swift values by name, ``ManagedObjectID`` for objects.
+  /// Plain Swift values by name, ``ManagedObjectID`` for objects; for a large value that is not here the ``PropertyValue`` that stands
+  /// for it, which setters take back.
   public var dictionary: [String: any Sendable] {
     values.reduce(into: [:]) { result, entry in
-      result[entry.key] = objectID(entry.key) ?? entry.value.plain
+      result[entry.key] = objectID(entry.key) ?? entry.value.plainOrName
     }
   }
 }
