@@ -33,7 +33,7 @@ extension SyncEngine {
     ) { transaction in
       guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
       if !leavingUnsent { try requireNothingUnsent(transaction, schema: schema, of: store) }
-      if !leavingValues { try requireNoValuesInZone(transaction, of: store) }
+      if !leavingValues { try requireNoValuesInZone(transaction, schema, of: store) }
       // A store that an earlier program synced last has not all of them.
       try EngineTables.create(in: transaction)
       try LeftZone.keep(in: transaction, schema: schema) {
@@ -52,9 +52,14 @@ extension SyncEngine {
   }
 
   private static func requireNoValuesInZone(
-    _ transaction: ReadTransaction, of store: PersistentStore
+    _ transaction: ReadTransaction, _ schema: SyncSchema, of store: PersistentStore
   ) throws {
-    let (count, bytes) = try ParkedValues.inZone(on: transaction.connection)
+    guard let state = try ReplicaState.load(from: transaction.connection) else { return }
+    let pending = try PendingLoader.load(
+      transaction, schema: schema, acknowledged: state.acknowledged)
+    // What was not to be had when it was asked for may be there by now, and is nowhere else.
+    let (count, bytes) = try ParkedValues.inZone(
+      pending, transaction, schema, countsMissed: true)
     guard count > 0 else { return }
     let name = store.label.shellWord
     throw SyncError(
