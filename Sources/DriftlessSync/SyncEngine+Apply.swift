@@ -229,7 +229,7 @@ extension SyncEngine {
       try KeptFrames.trim(options, dates, on: transaction.connection)
       try RememberedDeletes.trim(dates, on: transaction.connection)
       try LeftZone.forget(transaction)
-      try ValuePieces.trim(on: transaction.connection)
+      try ValuePieces.trim(transaction)
       // The log was there: it has told what became of counts.
       try Self.endOldCounts(transaction)
     }

@@ -238,7 +238,7 @@ extension SyncEngine {
       try dropDeltas(pending, sent: sent?.outbox, transaction)
       if sent != nil {
         try Outbox.clear(on: transaction.connection)
-        try ValuePieces.trim(on: transaction.connection)
+        try ValuePieces.trim(transaction)
       }
       try acknowledgeStates(
         acknowledged: state.acknowledged, kept, pending, transaction)

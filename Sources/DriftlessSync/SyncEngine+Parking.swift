@@ -43,7 +43,9 @@ extension SyncEngine {
         code: LargeCell.value(in: row.value) != nil
           ? LargeCell.code
           : SealedValue.cell(in: row.value) == nil ? "invalid-value" : "sealed",
-        reason: row.reason,
+        reason: LargeCell.value(in: row.value).flatMap { large in
+          missed[large.digest].map { LargeCell.reason(large, $0) }
+        } ?? row.reason,
         names: [], object: try transaction.identity(of: row.key),
         entity: schema.entity(numbered: row.key.entity)?.name, property: row.property,
         since: row.since, bytes: row.bytes)
@@ -118,6 +120,12 @@ extension SyncEngine {
       var tried: ParkedPart?
       do {
         return try replayParked(but: failed) { tried = $0 }
+      } catch let error as StoreError where error.code == .diskFull {
+        // Large values that have come wait, and all else goes on.
+        guard case .value(let key, let property)? = tried,
+          failed.insert(.value(key, property)).inserted
+        else { throw error }
+        log.warning("There is no room for \(property) of an object, whose bytes have come")
       } catch let error where Self.isOfEntry(error) {
         guard let part = tried, failed.insert(part).inserted else { throw error }
         if case .former(let id) = part {
@@ -163,9 +171,17 @@ extension SyncEngine {
       let others = try ParkedValues.otherRows(on: connection)
       let here = try ValuePieces.digests(on: connection)
       guard !here.isEmpty else { return others }
+      // Each of them takes room for itself, also where they are of the same bytes.
+      var bytes = 0
       return try others
-        + ParkedValues.nameRows(on: connection).filter {
-          ValueInZone($0.value).map { here.contains($0.digest) } ?? false
+        + ParkedValues.nameRows(on: connection).filter { row in
+          guard let value = LargeCell.value(in: row.value), here.contains(value.digest) else {
+            return false
+          }
+          let length = Int(clamping: value.length)
+          guard hasRoom(for: bytes.addingClamped(Self.bytesToPlace(length))) else { return false }
+          bytes = bytes.addingClamped(Self.bytesToPlace(length))
+          return true
         }
     }
     func isDue(_ entry: FormerParking.Entry) -> Bool {

@@ -171,14 +171,15 @@ extension SyncEngine {
   private func lookAtStaged(
     _ transaction: ReadTransaction
   ) throws -> (
-    entries: ClosedRange<UInt64>, newest: HybridTime?, hasDeletes: Bool, values: Set<LargeValue>
+    entries: ClosedRange<UInt64>, newest: HybridTime?, hasDeletes: Bool,
+    values: [LargeValue: Int]
   ) {
     let state = try Self.state(on: transaction.connection, of: store)
     let first = state.cursor &+ 1
     let last = try StagedEntries.last(on: transaction.connection)?.sequence ?? 0
     var newest: HybridTime?
     var hasDeletes = false
-    var values: Set<LargeValue> = []
+    var values: [LargeValue: Int] = [:]
     guard first <= last else { throw SyncError.otherLog }
     for sequence in first...last {
       guard let entry = try StagedEntries.entry(at: sequence, on: transaction.connection) else {
@@ -188,7 +189,9 @@ extension SyncEngine {
         try !LogPlaces.has(entry.mark, on: transaction.connection),
         let (header, index) = try? ChangeSetDecoder().decodeIndex(entry.frame)
       else { continue }
-      values.formUnion(index.values)
+      if !index.values.isEmpty, let changeSet = try? ChangeSetDecoder().decode(entry.frame) {
+        values.merge(changeSet.valueCounts, uniquingKeysWith: +)
+      }
       if !header.massDeleteIsMeant, index.hasDeletes { hasDeletes = true }
       for transaction in index.transactions {
         let time = HybridTime(rawValue: transaction.hybridTime)

@@ -48,10 +48,11 @@ extension SyncEngine {
       if case .integer(let count)? = try transaction.setting(KeylessEdits.setting) {
         status.withoutKey = Int(clamping: count)
       }
-      (status.valuesInZone, status.bytesInZone) = try ParkedValues.inZone(on: connection)
       status.quarantined = try Quarantine.count(on: connection)
       let (pending, hasMore) = try PendingLoader.look(
         transaction, schema: schema, acknowledged: state.acknowledged, changesMax: changesMax)
+      (status.valuesInZone, status.bytesInZone) = try ParkedValues.inZone(
+        pending, transaction, schema)
       status.pending = try counts(
         pending, carrying: CarriedEnds(schema).waiting(transaction, state), transaction,
         schema: schema)

@@ -25,6 +25,10 @@ enum SyncTuning {
   static let missingValuesSeconds = 3600
   /// Milliseconds between two looks whether another process, which syncs the store, has fetched a large value, or has ended.
   static let otherProcessMilliseconds = 250
+  /// Such looks in a row at which nothing has come, before a process whose last sync failed is waited for no longer.
+  static let otherProcessRoundsFailing = 8
+  /// The same of one whose syncs do not fail: a minute.
+  static let otherProcessRoundsMax = 240
   /// Seconds after which a server that takes no large values is asked again whether it does.
   static let valueBoundsSeconds = 3600
   /// Bytes of large values that are not where they belong which one sync sends, or fetches: it is one thing of many.

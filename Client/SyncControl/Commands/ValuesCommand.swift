@@ -15,7 +15,8 @@ struct ValuesCommand: AsyncParsableCommand {
       everything else is as ever.
       """,
     subcommands: [
-      ValuesListCommand.self, ValuesDownloadCommand.self, ValuesLetGoCommand.self,
+      ValuesListCommand.self, ValuesDownloadCommand.self, ValuesTakeBackCommand.self,
+      ValuesLetGoCommand.self,
     ],
     defaultSubcommand: ValuesListCommand.self)
 }
@@ -40,6 +41,9 @@ struct ValuesListCommand: ControlCommand {
     let state =
       if let since = value.missingSince {
         "missing since \(Moment.text(since))"
+          + (value.reason == "damaged" ? " (damaged, or changed on its way)" : "")
+      } else if value.reason == "room" {
+        "in the zone, and the disk had no room for it"
       } else {
         value.isWanted ? "asked for" : "in the zone"
       }
@@ -69,34 +73,62 @@ struct ValuesDownloadCommand: ControlCommand {
 
   func perform() async throws {
     let store = try target.open()
-    let before = try SyncEngine.awaitedValues(of: store)
-    var left = try SyncEngine.wantValues(
+    try SyncEngine.wantValues(
       of: store, object: meant.identity, entity: meant.entity, key: meant.property)
     let runner = SyncRunner(url: target.url, output: output, keys: keys.source)
+    var awaited = try meant.awaited(in: store)
+    // By the place where they belong: the zone may have another one there by now.
+    var asked: [MeantValues.Place: AwaitedValue] = [:]
     // A sync brings a bounded number of bytes.
-    while left > 0 {
+    while !awaited.isEmpty {
+      for value in awaited { asked[MeantValues.Place(value)] = value }
       _ = try await runner.run(.sync)
-      let now = try SyncEngine.wantedValues(of: store)
-      guard now < left else { break }
-      left = now
+      let now = try meant.awaited(in: store)
+      guard now.map(\.digest) != awaited.map(\.digest) else { break }
+      awaited = now.filter { $0.missingSince == nil }
+      if awaited.contains(where: { !$0.isWanted }) {
+        try SyncEngine.wantValues(
+          of: store, object: meant.identity, entity: meant.entity, key: meant.property)
+      }
     }
-    let after = try SyncEngine.awaitedValues(of: store)
-    let came = Set(before.map(\.digest)).subtracting(after.map(\.digest))
-    let bytes = before.reduce(into: [String: Int64]()) { $0[$1.digest] = $1.bytes }
-      .filter { came.contains($0.key) }.values.reduce(0, +)
-    let missing = Set(after.filter { $0.missingSince != nil }.map(\.digest)).count
-    let report = Report(values: came.count, bytes: bytes, missing: missing, waiting: left)
+    let came = try SyncEngine.arrived(Array(asked.values), in: store)
+    let bytes = came.reduce(into: [String: Int64]()) { $0[$1.digest] = $1.bytes }
+    let left = try meant.awaited(in: store)
+    let missing = left.filter { $0.missingSince != nil }
+    let report = Report(
+      values: bytes.count, bytes: bytes.values.reduce(0, +),
+      missing: Set(missing.map(\.digest)).count,
+      waiting: Set(left.filter { $0.missingSince == nil }.map(\.digest)).count)
     try output.put(report, line: report.text)
-    guard missing == 0, left == 0 else {
-      throw Failure(
-        .tryAgain, code: "values-missing",
-        missing > 0
-          ? "\(missing) large value\(missing == 1 ? " was" : "s were") not to be had."
-          : "\(left) large value\(left == 1 ? " has" : "s have") not come yet.",
+    if !missing.isEmpty { throw Self.missing(missing, target.url) }
+    if report.waiting > 0 { throw try waiting(report.waiting, store) }
+  }
+
+  private static func missing(_ values: [AwaitedValue], _ url: URL) -> Failure {
+    let count = Set(values.map(\.digest)).count
+    let isDamaged = values.contains { $0.reason == "damaged" }
+    return Failure(
+      .tryAgain, code: "values-missing",
+      "\(count) large value\(count == 1 ? " was" : "s were") not to be had: "
+        + (isDamaged
+          ? "what comes is not what its name says, so it is changed on the way, or damaged at the server."
+          : "the zone does not have \(count == 1 ? "it" : "them")."),
+      suggestion: "syncctl values list --store \(url.path.shellWord) says which"
+        + (isDamaged
+          ? "; run it again, and where that does not help: driftless-server verify"
+          : "; a missing one comes once a replica that has it syncs"))
+  }
+
+  private func waiting(_ count: Int, _ store: PersistentStore) throws -> Failure {
+    let what = "\(count) large value\(count == 1 ? " has" : "s have") not come yet"
+    guard let failure = try SyncEngine.wantedFailure(of: store) else {
+      return Failure(
+        .tryAgain, code: "values-missing", "\(what).",
         suggestion:
-          "syncctl values list --store \(target.url.path.shellWord) says which; a missing one comes once a replica that has it syncs"
-      )
+          "syncctl values list --store \(target.url.path.shellWord) says which; run it again")
     }
+    return Failure(
+      .tryAgain, code: failure.code, "\(what): \(failure.message)", suggestion: failure.suggestion)
   }
 
   private struct Report: Encodable {
@@ -113,6 +145,37 @@ struct ValuesDownloadCommand: ControlCommand {
   }
 }
 
+struct ValuesTakeBackCommand: ControlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "take-back",
+    abstract: "Take back that large values were asked for: all, or some.",
+    discussion: """
+      What was asked for and has not come is fetched by the next syncs, until it is here. This ends \
+      it: the values stay in the zone until somebody asks again.
+
+      Example: syncctl values take-back --store shop.sqlite
+      """)
+
+  @OptionGroup var target: StoreArguments
+  @OptionGroup var meant: MeantValues
+  @OptionGroup var output: OutputOptions
+
+  func perform() throws {
+    let store = try target.open()
+    let left = try SyncEngine.takeBackWanted(
+      of: store, object: meant.identity, entity: meant.entity, key: meant.property)
+    try output.put(
+      Report(wanted: left),
+      line: left == 0
+        ? "no large value is asked for any more"
+        : "\(left) other large value\(left == 1 ? " is" : "s are") asked for still")
+  }
+
+  private struct Report: Encodable {
+    var wanted: Int
+  }
+}
+
 /// Which large values a command is about.
 struct MeantValues: ParsableArguments {
   @Option(name: .long, help: "Those of one object, by its identity.")
@@ -123,6 +186,22 @@ struct MeantValues: ParsableArguments {
   var property: String?
 
   var identity: UUID? { object.flatMap { UUID(uuidString: $0) } }
+
+  /// Where a value belongs.
+  struct Place: Hashable {
+    let object: UUID
+    let property: String
+
+    init(_ value: AwaitedValue) { (object, property) = (value.object, value.property) }
+  }
+
+  /// Those of them that objects wait for.
+  func awaited(in store: PersistentStore) throws -> [AwaitedValue] {
+    try SyncEngine.awaitedValues(of: store).filter {
+      identity ?? $0.object == $0.object && entity ?? $0.entity == $0.entity
+        && property ?? $0.property == $0.property
+    }
+  }
 
   func validate() throws {
     if object != nil, identity == nil {

@@ -18,8 +18,15 @@ struct ExportLines {
     func values() throws -> [String: JSONValue] {
       let parsed = try Array(bytes).withUnsafeBufferPointer { try JSONParser.parse($0) }
       guard case .object(let members)? = parsed["set"] else { return [:] }
-      return Dictionary(
+      var values = Dictionary(
         members.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+      // What is in the zone alone is told beside the others.
+      if case .object(let named)? = parsed["inZone"] {
+        for member in named {
+          values[member.name] = .object([.init(name: "inZone", value: member.value)])
+        }
+      }
+      return values
     }
   }
 

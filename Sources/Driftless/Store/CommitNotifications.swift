@@ -34,6 +34,7 @@ final class CommitNotifications: Sendable {
   private struct State {
     var streams: [Int: AsyncStream<Int64>.Continuation] = [:]
     var followers: [Int: @Sendable (StoreCommits) -> Void] = [:]
+    var bells: [Int: AsyncStream<Void>.Continuation] = [:]
     var nextNumber = 0
     var newest: Int64 = 0
     /// Notifications that are still to be posted.
@@ -154,6 +155,7 @@ final class CommitNotifications: Sendable {
     let watch = url.map { url in
       FileWatch(path: url.path + "-driftless-lock") { [weak self] in
         if let number = newest() { self?.tell(number, newest: newest) }
+        for bell in self?.state.withLock({ Array($0.bells.values) }) ?? [] { bell.yield() }
       }
     }
     // Asked after the watch began: a commit in between is either counted here or told.
@@ -184,6 +186,21 @@ final class CommitNotifications: Sendable {
     }
   }
 
+  /// A stream that yields when somebody rings, and after commits.
+  func bells(_ newest: @escaping @Sendable () -> Int64?) -> AsyncStream<Void> {
+    AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+      watch(newest)
+      let number = state.withLock { state in
+        state.nextNumber += 1
+        state.bells[state.nextNumber] = continuation
+        return state.nextNumber
+      }
+      continuation.onTermination = { [weak self] _ in
+        self?.state.withLock { $0.bells[number] = nil }
+      }
+    }
+  }
+
   /// Calls `follower` after each commit from now on, on the thread that committed or on one of its own, until what is
   /// returned is let go of.
   func follow(
@@ -200,6 +217,11 @@ final class CommitNotifications: Sendable {
   }
 
   func close() {
+    let bells = state.withLock { state in
+      defer { state.bells = [:] }
+      return Array(state.bells.values)
+    }
+    for bell in bells { bell.finish() }
     let (streams, watch, followers) = state.withLock { state in
       state.isClosed = true
       defer {

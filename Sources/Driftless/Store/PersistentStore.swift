@@ -194,7 +194,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   }
 
   /// Asked by the thread that hears of other processes' commits, for all stores: it waits for no reader.
-  private var newestTransaction: Int64? {
+  var newestTransaction: Int64? {
     try? read(waits: false) { try $0.maximumTransactionNumber() }
   }
 

@@ -73,6 +73,9 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
   /// Tells other processes that something was committed, and notes how far the history has come.
   func announce(_ mark: CommitMark) { lock?.write(mark.bytes) }
 
+  /// Tells other processes that something is to be looked at. Nobody takes what is written for the mark of a commit.
+  func ring() { lock?.touch() }
+
   /// The mark that the last commit of any process left.
   var mark: CommitMark? { lock?.bytes(CommitMark.byteCount).flatMap(CommitMark.init) }
 

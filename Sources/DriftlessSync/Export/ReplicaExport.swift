@@ -273,6 +273,14 @@ public enum ReplicaExport {
     json.raw("}")
   }
 
+  /// Appends a large value that is not here: how many bytes it has, and their SHA-256.
+  static func appendInZone(_ value: PropertyValue, to json: inout JSONText) {
+    guard let named = ValueInZone(value) else { return }
+    json.raw("{\"inZone\":")
+    append(named, to: &json)
+    json.raw("}")
+  }
+
   /// Appends the value of one property.
   static func append(
     _ property: SyncSchema.Property, of key: ObjectKey, values: [PropertyValue],
@@ -282,11 +290,7 @@ public enum ReplicaExport {
       return json.raw(try transaction.place(of: key, in: relationship).map(String.init) ?? "null")
     }
     guard case .elements(let relationship) = property.kind else {
-      if let named = ValueInZone(values[property.slot]) {
-        json.raw("{\"inZone\":")
-        append(named, to: &json)
-        return json.raw("}")
-      }
+      if values[property.slot].isInZone { return appendInZone(values[property.slot], to: &json) }
       return try json.value(values[property.slot]) { key, json in
         json.uuid(try transaction.identity(of: key))
       }

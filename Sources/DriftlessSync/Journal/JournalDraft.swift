@@ -313,9 +313,12 @@ struct JournalDraft {
 
   private func text(_ value: PropertyValue) throws -> String {
     if SealedValue.cell(in: value) != nil { return Self.sealedText }
-    if LargeCell.value(in: value) != nil { return #""missing""# }
     if value.byteCount > JournalBounds.toldBytesMax { return JournalBounds.text }
     var json = JSONText()
+    if value.isInZone {
+      ReplicaExport.appendInZone(value, to: &json)
+      return String(decoding: json.bytes, as: UTF8.self)
+    }
     try json.value(value) { key, json in json.uuid(try transaction.identity(of: key)) }
     return String(decoding: json.bytes, as: UTF8.self)
   }

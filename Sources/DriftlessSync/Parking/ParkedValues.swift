@@ -131,17 +131,36 @@ struct ParkedValues {
     return "length(value) = \(archive.count) AND substr(value, \(first), 16) = x'\(mark)'"
   }()
 
-  /// How many values are in the zone and not here, which nobody asked for in vain, and how many bytes they have, each value once.
-  static func inZone(on connection: SQLiteConnection) throws -> (count: Int, bytes: Int64) {
+  /// How many values are in the zone and not here, and how many bytes they have, each value once. What was set here over one is not
+  /// counted.
+  ///
+  /// - Parameters:
+  ///   - pending: what was edited here.
+  ///   - countsMissed: also those that somebody asked for in vain.
+  static func inZone(
+    _ pending: PendingSet, _ transaction: ReadTransaction, _ schema: SyncSchema,
+    countsMissed: Bool = false
+  ) throws -> (count: Int, bytes: Int64) {
+    let connection = transaction.connection
     guard try EngineTables.has(table, on: connection) else { return (0, 0) }
-    let missed = try MissedValues.digests(on: connection)
+    let missed = countsMissed ? [:] : try MissedValues.digests(on: connection)
     var (count, bytes) = (0, Int64(0))
     var seen: Set<Data> = []
-    try connection.forEachRow("SELECT substr(value, -41) FROM ZDL_PARKED_VALUE WHERE \(isName)") {
-      let data = $0.data(0)
+    try connection.forEachRow(
+      "SELECT substr(value, -41), entity, key, property FROM ZDL_PARKED_VALUE WHERE \(isName)"
+    ) { row in
+      let data = row.data(0)
       guard let value = ValueInZone(name: data.dropFirst(), isSealed: data.first == 1),
         missed[value.digest] == nil
       else { return }
+      let key = row.objectKey(1, 2)
+      if let edited = pending[key],
+        let property = schema.entity(numbered: key.entity)?.property(named: row.string(3)),
+        edited.transaction(of: property.slot) != nil,
+        try transaction.knownRow(key)?.values[property.slot].isInZone != true
+      {
+        return
+      }
       count += 1
       if seen.insert(value.digest).inserted {
         bytes = bytes.addingClamped(value.length)

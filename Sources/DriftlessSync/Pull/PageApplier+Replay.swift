@@ -14,12 +14,15 @@ extension PageApplier {
   }
 
   /// Sets a parked value that the model holds by now. It stays parked while an edit of the property
-  /// is pending here: the zone has not said yet that it takes it.
+  /// is pending here: the zone has not said yet that it takes it. Where that edit went back to the very value, the row gets its bytes,
+  /// and the edit waits on.
   func takeIn(_ row: ParkedValues.Row) throws {
     guard let entity = schema.entity(numbered: row.key.entity),
       let property = entity.property(named: row.property)
     else { return }
-    guard pending[row.key]?.transaction(of: property.slot) == nil else { return }
+    guard pending[row.key]?.transaction(of: property.slot) == nil else {
+      return try fill(row, property, of: entity)
+    }
     var value = row.value
     if let large = LargeCell.value(in: value) {
       guard let bytes = try ValuePieces.bytes(of: large, on: transaction.connection) else { return }
@@ -44,6 +47,29 @@ extension PageApplier {
       report.updated += 1
     }
     try finishKeys()
+  }
+
+  /// Puts the bytes of a large value in the place of its name, under an edit that has set that name.
+  private func fill(
+    _ row: ParkedValues.Row, _ property: SyncSchema.Property, of entity: SyncSchema.Entity
+  ) throws {
+    guard let large = LargeCell.value(in: row.value),
+      var values = try transaction.knownOwnRow(row.key)?.values,
+      LargeCell.value(in: values[property.slot]) == large,
+      let bytes = try ValuePieces.bytes(of: large, on: transaction.connection)
+    else { return }
+    var value = PropertyValue.data(bytes)
+    if LargeCell.isSealed(row.value) {
+      guard let cell = SealedValue.cell(in: SealedValue.value(ofCell: bytes)),
+        let opened = try opener.value(ofCell: cell, property, of: entity, row.key)
+      else { return }
+      value = opened
+    }
+    values[property.slot] = value
+    try transaction.update(
+      row.key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
+    try MissedValues.forget(large.digest, on: transaction.connection)
+    report.updated += 1
   }
 
   /// Gives the objects of an entry that cannot be applied their identities and numbers, so that

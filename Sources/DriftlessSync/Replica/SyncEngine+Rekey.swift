@@ -20,7 +20,7 @@ extension SyncEngine {
       guard try EngineTables.exist(on: transaction.connection) else { return }
       if !leavingValues {
         try requireNoValuesInZone(
-          transaction, of: store,
+          transaction, schema, of: store,
           suggestion:
             "Fetch them in the store that this is a copy of (syncctl values download), and copy that. "
             + "To leave them there: syncctl store rekey --leave-values \(store.label.shellWord)")

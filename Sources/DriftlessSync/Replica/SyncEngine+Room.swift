@@ -48,7 +48,7 @@ extension SyncEngine {
   /// this store's own take nothing.
   func bytesToApply(_ batch: [Decoded]) throws -> Int {
     var bytes = 0
-    var values: Set<LargeValue> = []
+    var values: [LargeValue: Int] = [:]
     for (entry, changeSet) in batch {
       guard let changeSet else { continue }
       let header = changeSet.header
@@ -56,18 +56,27 @@ extension SyncEngine {
         .addingClamped(
           header.indexSize.raw.addingClamped(header.valuesSize.raw)
             .multipliedClamped(by: SyncTuning.inflatedShare))
-      values.formUnion(changeSet.index.values)
+      values.merge(changeSet.valueCounts, uniquingKeysWith: +)
     }
     return bytes.addingClamped(try bytesToCopy(values))
   }
 
   /// What large values that are here take on their way to where they belong.
-  func bytesToCopy(_ values: Set<LargeValue>) throws -> Int {
+  ///
+  /// - Parameter values: with how many objects get each: it takes room once in each of them.
+  func bytesToCopy(_ values: [LargeValue: Int]) throws -> Int {
     guard !values.isEmpty else { return 0 }
     return try store.read { transaction in
       try values.reduce(0) {
-        try $0.addingClamped(ValuePieces.size(of: $1, on: transaction.connection))
+        try $0.addingClamped(
+          Self.bytesToPlace(ValuePieces.size(of: $1.key, on: transaction.connection))
+            .multipliedClamped(by: $1.value))
       }
-    }.multipliedClamped(by: SyncTuning.valueShare - 1)
+    }
+  }
+
+  /// What a value that is here takes beside that on its way to one place where it belongs.
+  static func bytesToPlace(_ length: Int) -> Int {
+    length.multipliedClamped(by: SyncTuning.valueShare - 1)
   }
 }

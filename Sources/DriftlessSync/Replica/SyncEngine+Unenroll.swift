@@ -36,7 +36,7 @@ extension SyncEngine {
       if !leavingValues {
         let name = store.label.shellWord
         try requireNoValuesInZone(
-          transaction, of: store,
+          transaction, schema, of: store,
           suggestion: "Fetch them: syncctl values download --store \(name). To leave them there: "
             + "syncctl unenroll --store \(name) --leave-values")
       }
@@ -58,9 +58,15 @@ extension SyncEngine {
   }
 
   static func requireNoValuesInZone(
-    _ transaction: ReadTransaction, of store: PersistentStore, suggestion: String
+    _ transaction: ReadTransaction, _ schema: SyncSchema, of store: PersistentStore,
+    suggestion: String
   ) throws {
-    let (count, bytes) = try ParkedValues.inZone(on: transaction.connection)
+    guard let state = try ReplicaState.load(from: transaction.connection) else { return }
+    let pending = try PendingLoader.load(
+      transaction, schema: schema, acknowledged: state.acknowledged)
+    // What was not to be had when it was asked for may be there by now, and is nowhere else.
+    let (count, bytes) = try ParkedValues.inZone(
+      pending, transaction, schema, countsMissed: true)
     guard count > 0 else { return }
     throw SyncError(
       .valuesInZone,

@@ -15,6 +15,9 @@ actor SyncLoop {
   private var wakeTime: ContinuousClock.Instant?
   private var listening: Task<Void, Never>?
   private var watching: Task<Void, Never>?
+  private var hearing: Task<Void, Never>?
+  /// What others asked for when it was looked at last.
+  private var asked = WantedValues.Notes()
   private var syncing: Task<Void, Never>?
   private var failingSince: Date?
   /// What syncs did that nobody was told of yet.
@@ -51,6 +54,7 @@ actor SyncLoop {
     timer?.cancel()
     listening?.cancel()
     watching?.cancel()
+    hearing?.cancel()
     syncing?.cancel()
     await engine.removeListener(id)
   }
@@ -157,5 +161,22 @@ actor SyncLoop {
         await self.take(.changed)
       }
     }
+    let bells = engine.store.bells()
+    hearing = Task { [weak self] in
+      for await _ in bells {
+        guard let self, !Task.isCancelled else { return }
+        await self.lookAtNotes()
+      }
+    }
+  }
+
+  /// What another process asks for makes no history: it rings.
+  private func lookAtNotes() {
+    guard let notes = try? engine.store.read({ try WantedValues.Notes($0) }), notes != asked else {
+      return
+    }
+    let isMore = notes.asksForMore(than: asked)
+    asked = notes
+    if isMore { take(.asked) }
   }
 }

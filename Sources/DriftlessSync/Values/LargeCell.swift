@@ -28,6 +28,24 @@ enum LargeCell {
       + "They are asked for again by: syncctl parked retry. A replica that has the value can set it anew."
   }
 
+  /// The same where it is known why.
+  static func reason(_ value: LargeValue, _ reason: MissedValues.Reason) -> String {
+    let bytes = "\(value.length) bytes (SHA-256 \(value.name))"
+    let again = "They are asked for again by: syncctl parked retry."
+    return switch reason {
+    case .lost:
+      "The zone does not have its \(bytes). A replica that has them sends them when it syncs. \(again)"
+    case .damaged:
+      "What comes of its \(bytes) is not what their name says: it is changed on the way, or damaged at the server, "
+        + "which driftless-server verify tells. \(again)"
+    case .room:
+      "Its \(bytes) are in the zone, and this host's disk had no room for them. Make room there. They are asked for "
+        + "again each hour, and by: syncctl parked retry."
+    case .left:
+      "Its \(bytes) are in a zone that the store has left. They come once it is enrolled there again."
+    }
+  }
+
   /// Why it is kept where nobody asked for its bytes yet.
   static func reasonInZone(_ value: LargeValue) -> String {
     "Its \(value.length) bytes (SHA-256 \(value.name)) are in the zone, and are fetched when somebody asks for them."

@@ -10,11 +10,12 @@ extension SyncEngine {
   ///
   /// - Parameter mark: what the zone's last page said of them.
   func learnLacking(_ mark: String?) async throws {
-    guard valueMemory.mark != mark else { return }
     guard let mark else {
+      // Also what an engine before this one heard of.
       valueMemory.forgetLacking()
       return try noteLacking([])
     }
+    guard valueMemory.mark != mark else { return }
     try await goingOn {
       valueMemory.lacking = try await lostValues(of: try replicaState().generation)
       try noteLacking(valueMemory.lacking)
@@ -41,6 +42,8 @@ extension SyncEngine {
         try MissedValues.note(digest, .lost, at: store.now, on: transaction.connection)
       }
       for digest in back { try MissedValues.forget(digest, on: transaction.connection) }
+      // A person may have it asked for again.
+      if !lost.isEmpty { try transaction.setSetting(Self.missingSetting, .integer(1)) }
     }
   }
 
@@ -49,12 +52,14 @@ extension SyncEngine {
   func mendValues() async throws {
     try await goingOn { try await offerValues(valueMemory.lacking) }
     try await goingOn { try await takeInMissing() }
-    try await goingOn { try await fetchWanted() }
+    try await goingOn(noting: true) { try await fetchWanted() }
     try await goingOn { try await letGoAsked() }
   }
 
   /// What fails here is tried again with the next sync, and nothing waits for it.
-  private func goingOn(_ body: () async throws -> Void) async throws {
+  ///
+  /// - Parameter notes: whether it is kept for who waits for what was asked for.
+  private func goingOn(noting notes: Bool = false, _ body: () async throws -> Void) async throws {
     do {
       try await body()
     } catch let error as ProtocolError
@@ -66,6 +71,7 @@ extension SyncEngine {
     } catch {
       try Task.checkCancellation()
       log.warning("Large values that are not where they belong have to wait: \(error)")
+      if notes { try? noteWantedFailure(error) }
     }
   }
 
@@ -89,7 +95,7 @@ extension SyncEngine {
     let left = Set(
       try store.read { try self.missing($0).compactMap { LargeCell.value(in: $0.value) } })
     for value in asked where left.contains(value) { valueMemory.noteInVain(value) }
-    try bookkeep { try ValuePieces.trim(on: $0.connection) }
+    try bookkeep { try ValuePieces.trim($0) }
   }
 
   /// Those of the values that are missing which would be taken in: what is edited here waits for the zone's word on that, and what the

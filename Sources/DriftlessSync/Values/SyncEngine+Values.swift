@@ -148,16 +148,16 @@ extension SyncEngine {
     let timing = try valueTiming()
     var rest = entries[...]
     while let last = rest.last {
-      var values: [LargeValue] = []
+      var values: [LargeValue: Int] = [:]
       var bytes = 0
       var count = 0
       for entry in rest {
-        let named = entry.isOwnHeaderOnly ? [] : timing.due(entry.frame, schema)
-        let length = named.reduce(0) { $0.addingClamped(Int(clamping: $1.length)) }
+        let named = entry.isOwnHeaderOnly ? [:] : timing.dueCounts(entry.frame, schema)
+        let length = named.keys.reduce(0) { $0.addingClamped(Int(clamping: $1.length)) }
         guard count == 0 || bytes.addingClamped(length) <= SyncTuning.valueBytesAtOnce else {
           break
         }
-        values += named
+        values.merge(named, uniquingKeysWith: +)
         bytes = bytes.addingClamped(length)
         count += 1
       }
@@ -171,7 +171,7 @@ extension SyncEngine {
           cursor: Cursor(
             generation: cursor.generation, sequence: end.sequence, chain: end.chain),
           head: head, allowsMassDelete: allowsMassDelete))
-      if !values.isEmpty { try bookkeep { try ValuePieces.trim(on: $0.connection) } }
+      if !values.isEmpty { try bookkeep { try ValuePieces.trim($0) } }
     }
     return report
   }
@@ -180,21 +180,48 @@ extension SyncEngine {
   enum Fetched {
     case here
     case not(MissedValues.Reason)
+    /// No object waits for it any more.
+    case unneeded
     /// The store's disk has no room for it. Bytes that are needed.
     case noRoom(Int)
   }
 
   /// Brings values here, as far as the zone has them; what is here is not fetched again.
   func fetch(_ values: [LargeValue], generation: UUID) async throws {
+    try await fetch(
+      values.reduce(into: [:]) { $0[$1, default: 0] += 1 }, generation: generation)
+  }
+
+  /// - Parameter values: with how many objects get each.
+  func fetch(_ values: [LargeValue: Int], generation: UUID) async throws {
     // What is here and not yet where it belongs takes the room of those that come after it.
     var waiting = 0
-    for value in values {
-      switch try await fetch(value, generation: generation, beside: waiting) {
-      case .here: break
+    for (value, count) in values.sorted(by: { $0.key < $1.key }) {
+      switch try await fetch(value, generation: generation, beside: waiting, for: count) {
+      case .here: try forgetMissed(value)
       case .noRoom: try noteMissed(value, .room)
       case .not(let reason): try noteMissed(value, reason)
+      case .unneeded: break
       }
-      waiting = waiting.addingClamped(try bytesToCopy([value]))
+      waiting = waiting.addingClamped(try bytesToCopy([value: count]))
+    }
+  }
+
+  private func forgetMissed(_ value: LargeValue) throws {
+    guard try store.read({ try MissedValues.digests(on: $0.connection)[value.digest] }) != nil
+    else { return }
+    try bookkeep { try MissedValues.forget(value.digest, on: $0.connection) }
+  }
+
+  /// Lets go of what is here of a value that there is no room for, unless it is on its way out.
+  func dropPieces(of value: LargeValue) throws {
+    try bookkeep { transaction in
+      let connection = transaction.connection
+      guard try ValuePieces.size(of: value, on: connection) > 0,
+        try !ValuePieces.named(byOutbox: Outbox.load(from: connection), on: connection)
+          .contains(value)
+      else { return }
+      try ValuePieces.drop(value, on: connection)
     }
   }
 
@@ -206,20 +233,23 @@ extension SyncEngine {
 
   /// Brings one value here.
   ///
-  /// - Parameter waiting: bytes of those that are here and go where they belong.
+  /// - Parameters:
+  ///   - waiting: bytes of those that are here and go where they belong.
+  ///   - count: how many objects get it, each of which has it for itself.
   func fetch(
-    _ value: LargeValue, generation: UUID, beside waiting: Int
+    _ value: LargeValue, generation: UUID, beside waiting: Int, for count: Int = 1
   ) async throws -> Fetched {
     let length = Int(clamping: value.length)
+    let placed = Self.bytesToPlace(length).multipliedClamped(by: max(1, count))
     for _ in 0..<SyncTuning.damagedAttemptsMax {
       var have = try store.read { try ValuePieces.size(of: value, on: $0.connection) }
-      let needed = waiting.addingClamped(
-        length.multipliedClamped(by: SyncTuning.valueShare) - have)
-      guard have >= length || hasRoom(for: needed) else {
+      let needed = waiting.addingClamped(placed).addingClamped(length - have)
+      guard have >= length && count == 1 || hasRoom(for: needed) else {
         log.warning(
           "There is no room for the value \(value.name): it needs \(needed) bytes, beside what is kept for saves"
         )
         valueMemory.noteInVain(value)
+        try dropPieces(of: value)
         return .noRoom(needed)
       }
       while have < length {
@@ -258,78 +288,6 @@ extension SyncEngine {
   private func tellValueBytes(isSending: Bool) {
     let progress = SyncState.Progress(done: 0, total: 0, bytes: valueBytes)
     tell(.progress(isSending ? .sending(progress) : .receiving(progress)))
-  }
-
-  // MARK: - What was missing
-
-  /// What is set aside for want of its bytes, without what waits in the zone until somebody asks for it.
-  func missing(_ transaction: ReadTransaction) throws -> [ParkedValues.Row] {
-    guard try transaction.setting(Self.missingSetting) != nil else { return [] }
-    let timing = try ValueTiming(options, transaction)
-    let missed = try MissedValues.digests(on: transaction.connection)
-    return try ParkedValues.nameRows(on: transaction.connection).filter { row in
-      guard let value = LargeCell.value(in: row.value) else { return false }
-      return missed[value.digest] != nil
-        || schema.entity(numbered: row.key.entity)?.property(named: row.property)
-          .map { !timing.waits($0) } ?? true
-    }
-  }
-
-  /// Brings what entries name that were set aside and are tried again now, of this log and of those that are gone; and all that is
-  /// missing when a person says so.
-  func fetchMissingValues() async throws {
-    let (missing, due, isAsked) = try store.read { transaction in
-      let timing = try ValueTiming(options, transaction)
-      let connection = transaction.connection
-      let entries = try Parking.entries(on: connection).filter(isDue).map {
-        try Parking.frame(of: $0.sequence, on: connection)
-      }
-      let former = try FormerParking.entries(on: connection).filter { isDue($0.parked) }.map {
-        try FormerParking.frame(of: $0.id, on: connection)
-      }
-      let isAsked = try transaction.setting(Self.retrySetting) != nil
-      return (
-        try isAsked ? self.missing(transaction).compactMap { LargeCell.value(in: $0.value) } : [],
-        (entries + former).flatMap { timing.due($0, schema) }, isAsked
-      )
-    }
-    if isAsked { valueMemory = ValueMemory() }
-    let wanted = Set(due).union(missing)
-    if !wanted.isEmpty {
-      try await fetch(wanted.sorted(), generation: replicaState().generation)
-    }
-    if isAsked { try bookkeep { try $0.setSetting(Self.retrySetting, nil) } }
-  }
-
-  // MARK: - Snapshots
-
-  /// Brings the values here that a snapshot names and this replica has not read about.
-  ///
-  /// - Throws: `StoreError` (`.diskFull`) where all of it, which is here, does not fit where it belongs.
-  func fetchValues(of snapshot: Snapshot) async throws {
-    let state = try replicaState()
-    let timing = try valueTiming()
-    let (values, inflated) = try store.read { transaction in
-      var values: Set<LargeValue> = []
-      var inflated = 0
-      var reader = try SnapshotReader(snapshot) { file in
-        try SegmentPieces.bytes(of: file.name, on: transaction.connection)
-      }
-      try reader.forEachPart { part in
-        inflated = inflated.addingClamped(try part.inflatedBytes)
-        for number in 0..<part.count where try !part.index(number).values.isEmpty {
-          let changeSet = try part.changeSet(number)
-          let pushed = try part.pushed(number)
-          values.formUnion(
-            timing.due(changeSet, schema) { pushed[$0].sequence > state.cursor })
-        }
-      }
-      return (values, inflated)
-    }
-    try await fetch(values.sorted(), generation: snapshot.generation)
-    try requireRoom(
-      for: inflated.multipliedClamped(by: SyncTuning.inflatedShare)
-        .addingClamped(bytesToCopy(values)), "The zone's snapshot")
   }
 }
 

@@ -1,7 +1,7 @@
 public import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
-public import Foundation
+import Foundation
 
 /// How far a download of large values has come.
 public struct ValueProgress: Hashable, Sendable {
@@ -23,24 +23,6 @@ public struct DownloadReport: Hashable, Sendable, Codable {
   public var bytes: Int64 = 0
   /// Values that were asked for and were not to be had.
   public var missing = 0
-}
-
-/// A large value of an object that is not here.
-public struct AwaitedValue: Hashable, Sendable, Codable {
-  /// The identity of the object.
-  public var object: UUID
-  /// The name of its entity.
-  public var entity: String
-  /// The name of the property.
-  public var property: String
-  /// How many bytes the zone has.
-  public var bytes: Int64
-  /// The SHA-256 of what the zone has, as hexadecimal digits.
-  public var digest: String
-  /// Whether somebody asked for it, and it has not come yet.
-  public var isWanted: Bool
-  /// Since when it is not to be had; nil for one that can be fetched, as far as is known.
-  public var missingSince: Date?
 }
 
 extension SyncEngine {
@@ -97,13 +79,14 @@ extension SyncEngine {
     progress: @Sendable (ValueProgress) -> Void = { _ in }
   ) async throws -> DownloadReport {
     let places = try store.read { transaction in
-      try objects.flatMap { object -> [NamedPlace] in
+      let pending = try pending(transaction)
+      return try objects.flatMap { object -> [NamedPlace] in
         guard !object.isTemporaryID, object.storeIdentifier == store.identifier else {
           throw SyncError(
             .unknownElement, "\(object) is no object of the store \(store.label).",
             suggestion: "Save the object first, and ask the engine of its store.")
         }
-        return try NamedPlace.all(of: object.key, key, transaction, schema)
+        return try NamedPlace.all(of: object.key, key, pending, transaction, schema)
       }
     }
     return try await download(places, progress)
@@ -128,77 +111,18 @@ extension SyncEngine {
   ) async throws -> DownloadReport {
     let places = try store.read { transaction -> [NamedPlace] in
       let found = try meantObjects(of: entity, where: predicate, transaction)
-      return try ParkedValues.nameRows(on: transaction.connection).compactMap { row in
-        guard found?.contains(row.key) ?? true, key ?? row.property == row.property else {
-          return nil
-        }
-        return try NamedPlace.all(of: row.key, row.property, transaction, schema).first
+      return try NamedPlace.all(pending(transaction), transaction, schema).filter {
+        found?.contains($0.key) ?? true && key ?? $0.property == $0.property
       }
     }
     return try await download(places, progress)
   }
 
-  /// The large values that are not here, in the order of the log.
-  ///
-  /// - Throws: `StoreError`; `SyncError` (`damagedState`) where what is set aside cannot be read.
-  public static func awaitedValues(of store: PersistentStore) throws -> [AwaitedValue] {
-    let schema = SyncSchema(store.schema)
-    return try store.read { transaction in
-      let connection = transaction.connection
-      let wanted = try WantedValues.digests(on: connection)
-      return try ParkedValues.nameRows(on: connection).compactMap { row in
-        guard let value = LargeCell.value(in: row.value),
-          let entity = schema.entity(numbered: row.key.entity)
-        else { return nil }
-        return AwaitedValue(
-          object: try transaction.identity(of: row.key), entity: entity.name,
-          property: row.property, bytes: Int64(clamping: value.length), digest: value.name,
-          isWanted: wanted.contains(value.digest),
-          missingSince: try MissedValues.since(value.digest, on: connection))
-      }
-    }
-  }
-
-  /// Notes that large values are wanted: the next syncs fetch them, whichever process does them.
-  ///
-  /// - Parameters:
-  ///   - store: the replica.
-  ///   - object: the identity of an object; nil for all.
-  ///   - entity: the name of an entity, without its subentities; nil for all.
-  ///   - key: the name of the property; nil for all.
-  /// - Returns: how many values are wanted now, each once however many objects have it.
-  /// - Throws: `StoreError`; `SyncError` (`notEnrolled`, `damagedState`).
-  @discardableResult
-  public static func wantValues(
-    of store: PersistentStore, object: UUID? = nil, entity: String? = nil, key: String? = nil
-  ) throws -> Int {
-    let info = TransactionInfo(author: importAuthor, kind: .imported)
-    let meant = try awaitedValues(of: store).filter {
-      object ?? $0.object == $0.object && entity ?? $0.entity == $0.entity
-        && key ?? $0.property == $0.property
-    }
-    let values = Set(
-      meant.compactMap { value in
-        LargeValue.digest(named: value.digest)
-          .flatMap { LargeValue(digest: $0, length: UInt64(clamping: value.bytes)) }
-      })
-    return try store.write(info) { transaction in
-      guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
-      try EngineTables.create(in: transaction)
-      try WantedValues.add(values.sorted(), on: transaction.connection)
-      // Who asks for what was not to be had wants it tried again.
-      for value in values { try MissedValues.forget(value.digest, on: transaction.connection) }
-      return try WantedValues.digests(on: transaction.connection).count
-    }.0
-  }
-
-  /// How many large values somebody asked for have not come yet.
-  /// - Throws: `StoreError`.
-  public static func wantedValues(of store: PersistentStore) throws -> Int {
-    try store.read { try WantedValues.digests(on: $0.connection).count }
-  }
-
   // MARK: - One after the other
+
+  private func pending(_ transaction: ReadTransaction) throws -> PendingSet {
+    try pendingSet(transaction, state: Self.state(on: transaction.connection, of: store))
+  }
 
   private func download(
     _ places: [NamedPlace], _ progress: (ValueProgress) -> Void
@@ -210,8 +134,8 @@ extension SyncEngine {
     guard !order.isEmpty else { return report }
     told.valuesTotal = order.count
     told.bytesTotal = order.reduce(0) { $0.addingClamped(Int64(clamping: $1.length)) }
-    try bookkeep { try WantedValues.add(order, on: $0.connection) }
-    tell(.valuesWanted)
+    let own = try noteWanted(order)
+    var full: StoreError?
     do {
       for value in order {
         switch try await fetchTogether(value, values[value] ?? []) {
@@ -219,12 +143,10 @@ extension SyncEngine {
           report.values += 1
           report.bytes = report.bytes.addingClamped(Int64(clamping: value.length))
         case .not: report.missing += 1
+        case .unneeded: break
         case .noRoom(let bytes):
-          throw StoreError(
-            .diskFull,
-            "There is no room for a value of \(value.length) bytes: it needs \(bytes) on the file system of "
-              + "\(store.label), beside what is kept for saves.",
-            suggestion: "Make room there; it comes with the next sync then, or ask again.")
+          // Smaller ones may fit.
+          full = full ?? noRoom(for: value, bytes)
         }
         told.values += 1
         told.bytes = told.bytes.addingClamped(Int64(clamping: value.length))
@@ -232,89 +154,219 @@ extension SyncEngine {
       }
     } catch {
       guard Task.isCancelled || error is CancellationError else { throw Self.unreachable(error) }
-      try bookkeep { try WantedValues.remove(order, on: $0.connection) }
+      // What others asked for before is wanted still.
+      try bookkeep { try WantedValues.remove(own, on: $0.connection) }
       tell(.valuesWanted)
       throw CancellationError()
     }
+    if let full { throw full }
     return report
   }
 
-  /// While another process syncs the store, that fetches what is asked for: it goes on with what is noted.
+  /// - Returns: those that nobody asked for before.
+  private func noteWanted(_ values: [LargeValue]) throws -> [LargeValue] {
+    let own = try bookkeep { transaction in
+      // Who asks for what was not to be had wants it tried again.
+      for value in values { try MissedValues.forget(value.digest, on: transaction.connection) }
+      try transaction.setSetting(WantedValues.failureSetting, nil)
+      return try WantedValues.add(values, on: transaction.connection)
+    }
+    tell(.valuesWanted)
+    return own
+  }
+
+  private func noRoom(for value: LargeValue, _ bytes: Int) -> StoreError {
+    StoreError(
+      .diskFull,
+      "There is no room for a value of \(value.length) bytes: it needs \(bytes) on the file system of "
+        + "\(store.label), beside what is kept for saves.",
+      suggestion: "Make room there; it comes with the next sync then, or ask again. "
+        + "To ask for it no more: syncctl values take-back --store \(store.label.shellWord)")
+  }
+
+  /// While another process syncs the store, that fetches what is asked for: it is woken, and goes on with what is noted. It is not
+  /// waited for where its syncs fail, or where nothing comes.
   private func fetchTogether(_ value: LargeValue, _ places: [NamedPlace]) async throws -> Fetched {
+    var rounds = 0
+    var before: [Int] = []
     while true {
       do {
         return try await operation { try await self.fetchNow(value, places) }
       } catch let error as StoreError where error.code == .syncLocked {
-        let (isWanted, missed) = try store.read { transaction in
-          (
-            try WantedValues.digests(on: transaction.connection).contains(value.digest),
-            try MissedValues.digests(on: transaction.connection)[value.digest]
-          )
+        let seen = try store.read { try self.look(at: value, places, $0) }
+        if let outcome = seen.outcome { return outcome }
+        if !seen.isWanted { _ = try noteWanted([value]) }
+        if seen.mark != before { rounds = 0 }
+        // It hears of what was noted before it was asked.
+        if rounds == 0 { store.ring() }
+        before = seen.mark
+        rounds += 1
+        if rounds >= SyncTuning.otherProcessRoundsFailing, let failure = seen.failure {
+          throw SyncError(
+            .valueUnreachable,
+            "The value is in the zone, and the process that syncs the store does not get it: \(failure.message)",
+            suggestion: "It is noted, and comes once that process can. \(failure.suggestion)")
         }
-        if !isWanted { return missed.map { .not($0) } ?? .here }
+        guard rounds < SyncTuning.otherProcessRoundsMax else {
+          throw SyncError(
+            .valueUnreachable,
+            "The value is in the zone, and the process that syncs the store has not fetched it so far.",
+            suggestion: "It is noted, and comes with that process's next sync.")
+        }
         try await Task.sleep(for: .milliseconds(SyncTuning.otherProcessMilliseconds))
       }
     }
   }
 
+  /// What can be seen of a value that another process fetches.
+  private struct Look {
+    var outcome: Fetched?
+    var isWanted = false
+    var failure: SyncStatus.Failure?
+    /// Another one each time that something came.
+    var mark: [Int] = []
+  }
+
+  private func look(
+    at value: LargeValue, _ places: [NamedPlace], _ transaction: ReadTransaction
+  ) throws -> Look {
+    let connection = transaction.connection
+    if let outcome = try outcome(places, transaction) { return Look(outcome: outcome) }
+    let wanted = try WantedValues.digests(on: connection)
+    if let reason = try MissedValues.digests(on: connection)[value.digest], reason != .room {
+      return Look(outcome: .not(reason))
+    }
+    let state = try Self.state(on: connection, of: store)
+    var failure = try Self.lastFailure(transaction, state, now: store.now)
+    if failure == nil, case .text(let text)? = try transaction.setting(WantedValues.failureSetting)
+    {
+      failure = Self.decodeFailure(text)
+    }
+    return Look(
+      isWanted: wanted.contains(value.digest), failure: failure,
+      mark: [wanted.count, try ValuePieces.byteCount(on: connection), Int(clamping: state.cursor)])
+  }
+
+  /// What became of a value that none of the places waits for any more; nil while one does.
+  private func outcome(
+    _ places: [NamedPlace], _ transaction: ReadTransaction
+  ) throws -> Fetched? {
+    let pending = try pending(transaction)
+    if try places.contains(where: { try $0.isAwaited(pending, transaction, schema) }) {
+      return nil
+    }
+    return try places.contains { try $0.isFilled(transaction) } ? .here : .unneeded
+  }
+
   /// Fetches a value and puts it where it belongs, unless somebody else did meanwhile.
   private func fetchNow(_ value: LargeValue, _ places: [NamedPlace]) async throws -> Fetched {
     try lock()
-    let isAwaited = try store.read { transaction in
-      try places.contains { try $0.isAwaited(transaction, schema) }
+    if let outcome = try store.read({ try outcome(places, $0) }) {
+      try dropUnneeded()
+      return outcome
     }
-    guard isAwaited else {
-      try bookkeep { try WantedValues.remove([value], on: $0.connection) }
-      return .here
-    }
-    let fetched = try await fetch(value, generation: replicaState().generation, beside: 0)
+    var fetched = try await fetch(value, generation: replicaState().generation, beside: 0)
     switch fetched {
-    case .here: try takeIn(value, places)
+    case .here: fetched = try takeIn(value, places)
     case .not(let reason):
       try noteMissed(value, reason)
-      // The next syncs look whether the zone has it by now.
-      try bookkeep {
-        try $0.setSetting(Self.missingSetting, .integer(1))
-        try WantedValues.remove([value], on: $0.connection)
-      }
       tell(.valuesWanted)
-    case .noRoom: break
+    case .noRoom, .unneeded: break
     }
     return fetched
   }
 
-  private func takeIn(_ value: LargeValue, _ places: [NamedPlace]) throws {
-    try settling { applier, _ -> Void in
-      let connection = applier.transaction.connection
-      let rows = try ParkedValues.nameRows(on: connection).filter {
-        LargeCell.value(in: $0.value) == value
-      }
-      for row in rows { try applier.takeIn(row) }
-      // What an undo went back to may be noted nowhere.
-      for place in places where try place.isAwaited(applier.transaction, schema) {
-        try applier.takeIn(place.row(by: applier))
-      }
-      try WantedValues.remove([value], on: connection)
+  /// Puts a value that is here in each place where it belongs, one after the other, as far as there is room.
+  private func takeIn(_ value: LargeValue, _ places: [NamedPlace]) throws -> Fetched {
+    let all = try store.read { transaction in
+      try NamedPlace.all(pending(transaction), transaction, schema).filter { $0.value == value }
     }
-    try bookkeep { try ValuePieces.trim(on: $0.connection) }
+    // What an undo went back to, and the zone has taken, is noted nowhere.
+    let known = Set(all.map(\.id))
+    let bytes = Self.bytesToPlace(Int(clamping: value.length))
+    for place in places.filter({ !known.contains($0.id) }) + all {
+      guard hasRoom(for: bytes) else { return try full(value, bytes) }
+      do {
+        try settling { applier, _ -> Void in
+          let transaction = applier.transaction
+          guard try place.isAwaited(applier.pending, transaction, schema) else { return }
+          try applier.takeIn(place.row(by: applier))
+        }
+      } catch let error as StoreError where error.code == .diskFull {
+        return try full(value, bytes)
+      }
+    }
+    try dropUnneeded()
+    tell(.valuesWanted)
+    return try store.read { try outcome(places, $0) } ?? .not(.damaged)
+  }
+
+  /// What has come makes room: it comes again once there is some.
+  private func full(_ value: LargeValue, _ bytes: Int) throws -> Fetched {
+    try dropPieces(of: value)
+    return .noRoom(bytes)
+  }
+
+  /// Nobody waits any more for what no object waits for.
+  private func dropUnneeded() throws {
+    try bookkeep { transaction in
+      let connection = transaction.connection
+      let wanted = try WantedValues.digests(on: connection)
+      if !wanted.isEmpty {
+        let named = try Set(
+          NamedPlace.all(pending(transaction), transaction, schema).map(\.value.digest))
+        for digest in wanted.subtracting(named) {
+          try WantedValues.remove(digest, on: connection)
+        }
+      }
+      try ValuePieces.trim(transaction)
+    }
   }
 
   /// Goes on with what somebody asked for, here or in another process.
   func fetchWanted() async throws {
-    let rows = try store.read { transaction -> [ParkedValues.Row] in
-      let wanted = try WantedValues.digests(on: transaction.connection)
-      guard !wanted.isEmpty else { return [] }
-      return try ParkedValues.nameRows(on: transaction.connection).filter {
-        LargeCell.value(in: $0.value).map { wanted.contains($0.digest) } ?? false
+    let (wanted, missed, places) = try store.read { transaction in
+      let connection = transaction.connection
+      let wanted = try WantedValues.digests(on: connection)
+      let places =
+        wanted.isEmpty
+        ? []
+        : try NamedPlace.all(pending(transaction), transaction, schema).filter {
+          wanted.contains($0.value.digest)
+        }
+      return (wanted, try MissedValues.digests(on: connection), places)
+    }
+    guard !wanted.isEmpty else { return }
+    if !wanted.subtracting(places.map(\.value.digest)).isEmpty { try dropUnneeded() }
+    var bytes = 0
+    var full: StoreError?
+    for (value, places) in Dictionary(grouping: places, by: \.value)
+      .sorted(by: { $0.key < $1.key })
+    where bytes < SyncTuning.mendedValueBytesMax {
+      // What was asked for in vain comes once the zone says that it has it, or in an hour.
+      if let reason = missed[value.digest], reason != .room,
+        valueMemory.lacking.contains(value) || !valueMemory.mayAsk(for: value)
+      {
+        continue
+      }
+      switch try await fetchNow(value, places) {
+      case .noRoom(let needed): full = full ?? noRoom(for: value, needed)
+      case .not: valueMemory.noteInVain(value)
+      case .here, .unneeded: bytes = bytes.addingClamped(Int(clamping: value.length))
       }
     }
-    var bytes = 0
-    for (value, rows) in Dictionary(grouping: rows, by: { LargeCell.value(in: $0.value) }) {
-      guard let value, bytes < SyncTuning.mendedValueBytesMax else { continue }
-      bytes = bytes.addingClamped(Int(clamping: value.length))
-      let places = rows.compactMap { NamedPlace($0, schema) }
-      if case .noRoom = try await fetchNow(value, places) { return }
-    }
+    if let full { throw full }
+    try bookkeep { try $0.setSetting(WantedValues.failureSetting, nil) }
+  }
+
+  /// Keeps what holds up what was asked for, for who waits for it.
+  func noteWantedFailure(_ error: any Error) throws {
+    let failure = SyncFailure(error)
+    let fresh = SyncStatus.Failure(
+      kind: failure.kind, code: failure.code, message: failure.message,
+      suggestion: failure.suggestion, since: store.now)
+    let text = String(decoding: try JSONEncoder().encode(fresh), as: UTF8.self)
+    try bookkeep { try $0.setSetting(WantedValues.failureSetting, .text(text)) }
   }
 
   /// What keeps a value from coming, where that is the way to the zone.
@@ -327,69 +379,5 @@ extension SyncEngine {
     return SyncError(
       .valueUnreachable, "The value is in the zone, which cannot be reached: \(failure.message)",
       suggestion: "It is noted, and comes with the next sync. \(failure.suggestion)")
-  }
-}
-
-/// A property of an object whose value is not here.
-private struct NamedPlace {
-  let key: ObjectKey
-  let property: String
-  let slot: Int
-  let named: PropertyValue
-  let value: LargeValue
-
-  init?(_ row: ParkedValues.Row, _ schema: SyncSchema) {
-    guard let value = LargeCell.value(in: row.value),
-      let property = schema.entity(numbered: row.key.entity)?.property(named: row.property)
-    else { return nil }
-    self.init(
-      key: row.key, property: property.name, slot: property.slot, named: row.value, value: value)
-  }
-
-  private init(
-    key: ObjectKey, property: String, slot: Int, named: PropertyValue, value: LargeValue
-  ) {
-    self.key = key
-    self.property = property
-    self.slot = slot
-    self.named = named
-    self.value = value
-  }
-
-  /// Those of an object.
-  ///
-  /// - Parameter name: of one property; nil for all.
-  static func all(
-    of key: ObjectKey, _ name: String?, _ transaction: ReadTransaction, _ schema: SyncSchema
-  ) throws -> [NamedPlace] {
-    guard let row = try transaction.knownRow(key),
-      let entity = schema.entity(numbered: row.key.entity)
-    else { return [] }
-    if let name, entity.property(named: name) == nil {
-      throw SyncError(
-        .unknownElement, "\(entity.name) has no property \(name) that syncs.",
-        suggestion: "Its properties: \(entity.properties.map(\.name).joined(separator: ", ")).")
-    }
-    let parked = try ParkedValues(transaction.connection)
-    return try entity.properties.compactMap { property in
-      guard name ?? property.name == property.name, case .attribute = property.kind else {
-        return nil
-      }
-      let shown = row.values[property.slot]
-      let named = shown.isInZone ? shown : try parked.value(of: row.key, property.name)
-      guard let named, let value = LargeCell.value(in: named) else { return nil }
-      return NamedPlace(
-        key: row.key, property: property.name, slot: property.slot, named: named, value: value)
-    }
-  }
-
-  func isAwaited(_ transaction: ReadTransaction, _ schema: SyncSchema) throws -> Bool {
-    try Self.all(of: key, property, transaction, schema).contains { $0.value == value }
-  }
-
-  func row(by applier: PageApplier) -> ParkedValues.Row {
-    ParkedValues.Row(
-      key: key, property: property, value: named, sequence: 0, sender: applier.replica, reason: "",
-      since: applier.now, bytes: 0)
   }
 }

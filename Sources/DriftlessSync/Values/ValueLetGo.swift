@@ -113,6 +113,7 @@ extension SyncEngine {
       try transaction.setSetting(LetGoRequest.setting, try LetGoRequest.text(request))
       try transaction.setSetting(LetGoRequest.doneSetting, nil)
     }
+    store.ring()
   }
 
   /// What was let go of as ``askToLetGo(of:object:entity:key:keeping:)`` asked last; nil while no sync has done so.

@@ -97,19 +97,32 @@ enum ValuePieces {
     return digests
   }
 
+  /// How many bytes of values are here.
+  static func byteCount(on connection: SQLiteConnection) throws -> Int {
+    Int(clamping: try connection.number("SELECT coalesce(sum(length(bytes)), 0) FROM ZDL_VALUE"))
+  }
+
   static func exist(on connection: SQLiteConnection) throws -> Bool {
     try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_VALUE)") != 0
   }
 
-  /// Lets go of what neither the change set in flight names nor an entry that waits for others of its push.
-  static func trim(on connection: SQLiteConnection) throws {
+  /// Lets go of what neither the change set in flight names nor an entry that waits for others of its push, and what nobody asked for
+  /// and is not missing: of that, what has come so far is not asked for twice.
+  static func trim(_ transaction: ReadTransaction) throws {
+    let connection = transaction.connection
     guard try exist(on: connection) else { return }
     var kept = Set(try named(byOutbox: Outbox.load(from: connection), on: connection))
     for sequence in try StagedEntries.sequences(on: connection) {
       guard let entry = try StagedEntries.entry(at: sequence, on: connection) else { continue }
       kept.formUnion(named(by: entry))
     }
-    let digests = Set(kept.map(\.digest))
+    var digests = try Set(kept.map(\.digest)).union(WantedValues.digests(on: connection))
+    if try transaction.setting(SyncEngine.missingSetting) != nil {
+      let missing = try Set(
+        ParkedValues.nameRows(on: connection).compactMap { LargeCell.value(in: $0.value) })
+      // What has come whole was taken in, as far as there was room.
+      digests.formUnion(try missing.filter { try !isWhole($0, on: connection) }.map(\.digest))
+    }
     var others: [Data] = []
     try connection.forEachRow("SELECT DISTINCT digest FROM ZDL_VALUE") { row in
       if !digests.contains(row.data(0)) { others.append(row.data(0)) }

@@ -49,6 +49,14 @@ struct ValueTiming {
     return named.filter(due.contains)
   }
 
+  /// The same, with how many objects get each.
+  func dueCounts(_ frame: Data, _ schema: SyncSchema) -> [LargeValue: Int] {
+    let due = Set(due(frame, schema))
+    guard !due.isEmpty, let changeSet = try? ChangeSetDecoder().decode(frame) else { return [:] }
+    let counts = changeSet.valueCounts
+    return Dictionary(uniqueKeysWithValues: due.map { ($0, counts[$0] ?? 1) })
+  }
+
   /// - Parameter isNews: of which transactions.
   func due(
     _ changeSet: ChangeSet, _ schema: SyncSchema, where isNews: (Int) -> Bool = { _ in true }
@@ -63,6 +71,13 @@ struct ValueTiming {
 }
 
 extension ChangeSet {
+  /// The large values that its rows name, each with how many do.
+  var valueCounts: [LargeValue: Int] {
+    guard !index.values.isEmpty else { return [:] }
+    return largeValues(of: { _, _ in true }, where: { _ in true })
+      .reduce(into: [:]) { $0[$1, default: 0] += 1 }
+  }
+
   /// The large values of rows of some transactions, in the columns of some properties.
   func largeValues(
     of isMeant: (_ entity: String, _ property: String) -> Bool,

@@ -44,6 +44,8 @@ struct ZoneComparison {
   private let parkedEntries: [Parking.Entry]
   private let parkedSequences: Set<UInt64>
   private let parkedValues: ParkedValues
+  /// Large values that were not to be had.
+  private let missed: [Data: MissedValues.Reason]
   private let unsettled: ZoneStates
   private var kept: [ObjectKey: [Int: PropertyValue]] = [:]
   private var directory: ObjectDirectory
@@ -72,6 +74,7 @@ struct ZoneComparison {
     parkedSequences = Set(
       parkedEntries.lazy.filter { $0.code.isWhole || $0.code == .needsParked }.map(\.sequence))
     parkedValues = try ParkedValues(connection)
+    missed = try MissedValues.digests(on: connection)
     unsettled = try ZoneStates(connection)
     directory = ObjectDirectory(connection)
     var kept: [ObjectKey: [Int: PropertyValue]] = [:]
@@ -234,7 +237,11 @@ struct ZoneComparison {
               continue
             }
             let zone = try zoneValue(reader, row, key, numbers)
-            guard let zone, try !isSame(zone, key, reader.property, values) else { continue }
+            guard let zone else { continue }
+            if try isSame(zone, key, reader.property, values) {
+              if isMissing(zone, values[reader.property.slot]) { leftOut.setAside += 1 }
+              continue
+            }
             guard try !isSetAside(key, reader.property) else {
               leftOut.setAside += 1
               continue
@@ -252,6 +259,14 @@ struct ZoneComparison {
   private func isSetAside(_ key: ObjectKey, _ property: SyncSchema.Property) throws -> Bool {
     guard let value = try parkedValues.value(of: key, property.name) else { return false }
     return !(value.isInZone && property.standIn?.showsNames == true)
+  }
+
+  /// Whether both have the name of a large value that was not to be had: no bytes were compared, and none can be.
+  private func isMissing(_ zone: ZoneValue, _ local: PropertyValue) -> Bool {
+    guard !missed.isEmpty, case .value(let value) = zone, let large = LargeCell.value(in: value),
+      local.isInZone, let reason = missed[large.digest]
+    else { return false }
+    return reason != .room
   }
 
   private mutating func isLeftOut(_ key: ObjectKey, _ property: SyncSchema.Property) -> Bool {

@@ -348,6 +348,8 @@ extension SyncEngine {
   ) throws -> String {
     var json = JSONText()
     switch zone {
+    case .value(let value) where value.isInZone:
+      ReplicaExport.appendInZone(value, to: &json)
     case .value(let value):
       try json.value(value) { key, json in json.uuid(try transaction.identity(of: key)) }
     case .elements(let elements):

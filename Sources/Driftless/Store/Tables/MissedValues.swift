@@ -29,11 +29,12 @@ package enum MissedValues {
       reason TEXT NOT NULL\(RowRule.constraints(rules))) WITHOUT ROWID
     """
 
-  /// Since when a value is not to be had; nil for one that nobody asked for in vain.
+  /// Since when a value is not to be had; nil for one that nobody asked for in vain, and for one that the zone has and this host's disk
+  /// had no room for.
   package static func since(_ digest: Data, on connection: SQLiteConnection) throws -> Date? {
     guard try exist(on: connection),
       case .real(let seconds)? = try connection.scalar(
-        "SELECT since FROM ZDL_MISSED WHERE digest = ?", .blob(digest))
+        "SELECT since FROM ZDL_MISSED WHERE digest = ? AND reason <> 'room'", .blob(digest))
     else { return nil }
     return Date(timeIntervalSince1970: seconds)
   }

@@ -1,0 +1,123 @@
+import Driftless
+import DriftlessProtocol
+import Foundation
+
+/// A property of an object whose large value is not here and belongs there: what was set over it since has no need of it.
+struct NamedPlace: Hashable {
+  let key: ObjectKey
+  let property: String
+  let slot: Int
+  let named: PropertyValue
+  let value: LargeValue
+
+  init?(_ row: ParkedValues.Row, _ schema: SyncSchema) {
+    guard let value = LargeCell.value(in: row.value),
+      let property = schema.entity(numbered: row.key.entity)?.property(named: row.property)
+    else { return nil }
+    self.init(
+      key: row.key, property: property.name, slot: property.slot, named: row.value, value: value)
+  }
+
+  private init(
+    key: ObjectKey, property: String, slot: Int, named: PropertyValue, value: LargeValue
+  ) {
+    self.key = key
+    self.property = property
+    self.slot = slot
+    self.named = named
+    self.value = value
+  }
+
+  /// Those of an object.
+  ///
+  /// - Parameters:
+  ///   - name: of one property; nil for all.
+  ///   - pending: what was edited here.
+  static func all(
+    of key: ObjectKey, _ name: String?, _ pending: PendingSet, _ transaction: ReadTransaction,
+    _ schema: SyncSchema
+  ) throws -> [NamedPlace] {
+    guard let row = try transaction.knownRow(key),
+      let entity = schema.entity(numbered: row.key.entity)
+    else { return [] }
+    if let name, entity.property(named: name) == nil {
+      throw SyncError(
+        .unknownElement, "\(entity.name) has no property \(name) that syncs.",
+        suggestion: "Its properties: \(entity.properties.map(\.name).joined(separator: ", ")).")
+    }
+    let parked = try ParkedValues(transaction.connection)
+    return try entity.properties.compactMap { property in
+      guard name ?? property.name == property.name, case .attribute = property.kind else {
+        return nil
+      }
+      let shown = row.values[property.slot]
+      let isEdited = pending[row.key]?.transaction(of: property.slot) != nil
+      let named =
+        shown.isInZone ? shown : isEdited ? nil : try parked.value(of: row.key, property.name)
+      guard let named, let value = LargeCell.value(in: named) else { return nil }
+      return NamedPlace(
+        key: row.key, property: property.name, slot: property.slot, named: named, value: value)
+    }
+  }
+
+  /// Those of all objects, in the order of the log, and behind them what an undo went back to.
+  static func all(
+    _ pending: PendingSet, _ transaction: ReadTransaction, _ schema: SyncSchema
+  ) throws -> [NamedPlace] {
+    var places = try ParkedValues.nameRows(on: transaction.connection).compactMap {
+      NamedPlace($0, schema)
+    }
+    let parked = Set(places.map(\.id))
+    places = try places.filter { try !$0.isEdited(pending, transaction) }
+    for (key, object) in pending.objects
+    where object.whole != .delete && schema.entity(numbered: key.entity)?.showsNames == true {
+      guard let entity = schema.entity(numbered: key.entity),
+        let values = try transaction.knownRow(key)?.values
+      else { continue }
+      for property in entity.properties {
+        guard case .attribute = property.kind, object.transaction(of: property.slot) != nil,
+          let value = LargeCell.value(in: values[property.slot])
+        else { continue }
+        let place = NamedPlace(
+          key: key, property: property.name, slot: property.slot, named: values[property.slot],
+          value: value)
+        if parked.contains(place.id) {
+          places.removeAll { $0.id == place.id }
+        }
+        places.append(place)
+      }
+    }
+    return places
+  }
+
+  /// Where it is.
+  var id: String { "\(key.entity) \(key.key) \(property)" }
+
+  /// Whether something else was set here, which the zone has not taken yet.
+  func isEdited(_ pending: PendingSet, _ transaction: ReadTransaction) throws -> Bool {
+    guard pending[key]?.transaction(of: slot) != nil else { return false }
+    return try transaction.knownRow(key).map { LargeCell.value(in: $0.values[slot]) != value }
+      ?? true
+  }
+
+  func isAwaited(
+    _ pending: PendingSet, _ transaction: ReadTransaction, _ schema: SyncSchema
+  ) throws -> Bool {
+    try Self.all(of: key, property, pending, transaction, schema).contains { $0.value == value }
+  }
+
+  /// Whether the object has what may be the value: somebody else brought it.
+  func isFilled(_ transaction: ReadTransaction) throws -> Bool {
+    guard let shown = try transaction.knownRow(key)?.values[slot], !shown.isInZone else {
+      return false
+    }
+    guard case .data(let data) = shown, !LargeCell.isSealed(named) else { return !shown.isNull }
+    return data.count == Int(clamping: value.length)
+  }
+
+  func row(by applier: PageApplier) -> ParkedValues.Row {
+    ParkedValues.Row(
+      key: key, property: property, value: named, sequence: 0, sender: applier.replica, reason: "",
+      since: applier.now, bytes: 0)
+  }
+}
