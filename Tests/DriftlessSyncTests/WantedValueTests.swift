@@ -76,7 +76,7 @@ struct WantedValueTests {
     try await small.push()
     #expect(try await small.engine.verify().differences.isEmpty)
     guard isFirstUse else { return }
-    #expect(try SyncEngine.wantedFailure(of: small.store)?.code == "diskFull")
+    #expect(try SyncEngine.wantedFailure(of: small.store)?.code == "disk-full")
     #expect(try SyncEngine.takeBackWanted(of: small.store) == 0)
     #expect(try SyncEngine.wantedValues(of: small.store) == 0)
   }
