@@ -1,4 +1,5 @@
 import DriftlessProtocol
+import Foundation
 
 /// What the server refuses or fails at: a code that programs read, words that people read, and what
 /// to do.
@@ -44,6 +45,7 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let folderOnly = Code(name: "folder-only", status: 400)
     package static let noData = Code(name: "no-data", status: 500)
     package static let otherVersion = Code(name: "other-version", status: 500)
+    package static let output = Code(name: "output", status: 500)
     package static let notHandedOut = Code(name: "not-handed-out", status: 500)
     package static let nothingToSetBack = Code(name: "nothing-to-set-back", status: 409)
     package static let notPurgeable = Code(name: "not-purgeable", status: 409)
@@ -55,6 +57,13 @@ package struct ServerError: Error, Sendable, CustomStringConvertible {
     package static let damagedDatabase = Code(name: "damaged-database", status: 500)
 
     package var description: String { name }
+
+    /// Of what could not be written where a person wanted it.
+    ///
+    /// - Parameter reason: the system's number.
+    static func ofOutput(_ reason: Int32) -> Code {
+      [EACCES, EPERM, EROFS].contains(reason) ? .folder : .output
+    }
   }
 
   package let code: Code

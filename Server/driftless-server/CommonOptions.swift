@@ -190,7 +190,7 @@ struct ReportOptions: ParsableArguments {
     case .locked, .busy: 75
     case .notConfirmed: 64
     case .folder: 77
-    case .diskFull, .notHandedOut: UnwrittenOutput.exitStatus
+    case .diskFull, .notHandedOut, .output: UnwrittenOutput.exitStatus
     default: 1
     }
   }

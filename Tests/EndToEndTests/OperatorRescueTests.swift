@@ -136,7 +136,7 @@ import Testing
       return false
     }
     let missing = try folder.run(["backup", target.path + "/no/such.sqlite"])
-    #expect(missing.status == 1)
+    #expect(missing.status == 74)
     #expect(missing.errors.contains("/no/such.sqlite"), "\(missing.errors)")
   }
 

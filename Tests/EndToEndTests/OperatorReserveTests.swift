@@ -164,7 +164,7 @@ struct OperatorReserveTests {
 
   @Test(
     "F10 A log that is many times the reserve is purged on a full disk, a part after the other",
-    arguments: [true, false], [#", "checkpointPages": 100"#, ""])
+    arguments: zip([true, false], ["", #", "checkpointPages": 100"#]))
   func portions(isServed: Bool, limits: String) throws {
     try done(["zone", "create", "shop"])
     let server = try server(#"{"watchSeconds": 1\#(limits)}"#)

@@ -170,8 +170,9 @@ package struct Backup {
   }
 
   static func failure(_ file: URL) -> ServerError {
-    ServerError(
-      .folder, "cannot write \(file.path): \(String(cString: strerror(errno)))",
-      suggestion: "Check that this user may write its folder.")
+    let reason = errno
+    return ServerError(
+      .ofOutput(reason), "cannot write \(file.path): \(String(cString: strerror(reason)))",
+      suggestion: "Check that its folder is there, and that this user may write it.")
   }
 }

@@ -16,7 +16,7 @@ struct BackupPart: ~Copyable {
 
   /// Makes the file.
   ///
-  /// - Throws: `ServerError`: `.folder`, `.diskFull`.
+  /// - Throws: `ServerError`: `.folder`, `.output`, `.diskFull`.
   init(of target: URL) throws {
     let left = Self.sweep(for: target)
     for _ in 0..<Self.triesMax {
@@ -101,7 +101,7 @@ struct BackupPart: ~Copyable {
   /// Gives the file its name, unless another has that.
   ///
   /// - Returns: whether it has it.
-  /// - Throws: `ServerError`: `.folder`, `.diskFull`.
+  /// - Throws: `ServerError`: `.folder`, `.output`, `.diskFull`.
   func takesName(of target: URL) throws -> Bool {
     if link(file.path, target.path) == 0 { return true }
     switch errno {
@@ -125,6 +125,7 @@ struct BackupPart: ~Copyable {
         "there is no space left on the file system of \(target.path); nothing was changed",
         suggestion: "Make room there, then say the command again.")
       : ServerError(
-        .folder, message, suggestion: "Check that this user may write its folder.")
+        .ofOutput(reason), message,
+        suggestion: "Check that its folder is there, and that this user may write it.")
   }
 }
