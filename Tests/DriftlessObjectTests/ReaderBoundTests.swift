@@ -84,6 +84,7 @@ struct ReaderBoundTests {
     let container = try container(readersMax: 6, directory)
     let contexts = (0..<500).map { _ in container.newBackgroundContext() }
     let crowd = Crowd(container)
+    let start = ContinuousClock.now
     try await withThrowingTaskGroup(of: Int.self) { group in
       // A host that is too slow for it fails the test, and does not keep it for ever.
       defer { crowd.open(for: 500) }
@@ -98,13 +99,15 @@ struct ReaderBoundTests {
       }
       // All others have come, and wait.
       let line = container.persistentStoreCoordinator.line
-      try await until { crowd.now >= 6 && line.waitingCount >= 500 - 6 }
+      try await until { crowd.now >= 6 && crowd.now + line.waitingCount >= 500 }
       crowd.open(for: 500)
       for try await count in group { #expect(count == 0) }
     }
-    #expect(crowd.most == 6)
+    // Where a host is slow, one more goes on each time that none has ended for ten seconds.
+    let most = 6 + Int((ContinuousClock.now - start) / .seconds(10))
+    #expect(crowd.most <= most)
     // Beside the readers' there is the writer's.
-    #expect(crowd.mostFiles <= 6 + 1)
+    #expect(crowd.mostFiles <= most + 1)
     // The dispatch library may change threads between two pieces.
     #expect(crowd.threadCount < 100)
   }
