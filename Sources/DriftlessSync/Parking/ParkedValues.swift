@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -116,6 +117,15 @@ struct ParkedValues {
     try rows(where: isName, on: connection)
   }
 
+  /// Those of one value.
+  static func nameRows(of value: LargeValue, on connection: SQLiteConnection) throws -> [Row] {
+    let names = [false, true].map { isSealed -> SQLiteValue in
+      let name = LargeCell.row(for: value, isSealed: isSealed)
+      return .blob(Data(RowArchive.encode([.data(Data(name))])))
+    }
+    return try rows(where: "value IN (?, ?)", names, on: connection)
+  }
+
   /// All others.
   static func otherRows(on connection: SQLiteConnection) throws -> [Row] {
     try rows(where: "NOT (\(isName))", on: connection)
@@ -174,15 +184,16 @@ struct ParkedValues {
     ValueInZone(value).map { missed[$0.digest] == nil } ?? false
   }
 
-  private static func rows(where condition: String, on connection: SQLiteConnection) throws -> [Row]
-  {
+  private static func rows(
+    where condition: String, _ values: [SQLiteValue] = [], on connection: SQLiteConnection
+  ) throws -> [Row] {
     guard try EngineTables.has(table, on: connection) else { return [] }
     var rows: [Row] = []
     try connection.forEachRow(
       """
       SELECT entity, key, property, value, sequence, sender, reason, since FROM ZDL_PARKED_VALUE
       WHERE \(condition) ORDER BY sequence, entity, key, property
-      """
+      """, values
     ) { row in
       let bytes = row.data(3)
       guard let value = try RowArchive.decodeValues(bytes).first,

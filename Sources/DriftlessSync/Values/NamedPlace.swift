@@ -61,30 +61,40 @@ struct NamedPlace: Hashable {
   }
 
   /// Those of all objects, in the order of the log, and behind them what an undo went back to.
+  ///
+  /// - Parameter value: of one value; nil for all.
   static func all(
+    of value: LargeValue? = nil, _ pending: PendingSet, _ transaction: ReadTransaction,
+    _ schema: SyncSchema
+  ) throws -> [NamedPlace] {
+    let connection = transaction.connection
+    let undone = try undone(pending, transaction, schema).filter { value ?? $0.value == $0.value }
+    let ids = Set(undone.map(\.id))
+    let rows =
+      try value.map { try ParkedValues.nameRows(of: $0, on: connection) }
+      ?? ParkedValues.nameRows(on: connection)
+    let parked = try rows.compactMap { NamedPlace($0, schema) }
+      .filter { try !ids.contains($0.id) && !$0.isEdited(pending, transaction) }
+    return parked + undone
+  }
+
+  /// What an undo that the zone has not taken yet went back to.
+  private static func undone(
     _ pending: PendingSet, _ transaction: ReadTransaction, _ schema: SyncSchema
   ) throws -> [NamedPlace] {
-    var places = try ParkedValues.nameRows(on: transaction.connection).compactMap {
-      NamedPlace($0, schema)
-    }
-    let parked = Set(places.map(\.id))
-    places = try places.filter { try !$0.isEdited(pending, transaction) }
-    for (key, object) in pending.objects
-    where object.whole != .delete && schema.entity(numbered: key.entity)?.showsNames == true {
-      guard let entity = schema.entity(numbered: key.entity),
+    var places: [NamedPlace] = []
+    for (key, object) in pending.objects where object.whole != .delete {
+      guard let entity = schema.entity(numbered: key.entity), entity.showsNames,
         let values = try transaction.knownRow(key)?.values
       else { continue }
       for property in entity.properties {
         guard case .attribute = property.kind, object.transaction(of: property.slot) != nil,
           let value = LargeCell.value(in: values[property.slot])
         else { continue }
-        let place = NamedPlace(
-          key: key, property: property.name, slot: property.slot, named: values[property.slot],
-          value: value)
-        if parked.contains(place.id) {
-          places.removeAll { $0.id == place.id }
-        }
-        places.append(place)
+        places.append(
+          NamedPlace(
+            key: key, property: property.name, slot: property.slot, named: values[property.slot],
+            value: value))
       }
     }
     return places

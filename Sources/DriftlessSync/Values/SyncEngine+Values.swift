@@ -213,16 +213,9 @@ extension SyncEngine {
     try bookkeep { try MissedValues.forget(value.digest, on: $0.connection) }
   }
 
-  /// Lets go of what is here of a value that there is no room for, unless it is on its way out.
+  /// Lets go of what is here of a value that there is no room for, unless it is under way.
   func dropPieces(of value: LargeValue) throws {
-    try bookkeep { transaction in
-      let connection = transaction.connection
-      guard try ValuePieces.size(of: value, on: connection) > 0,
-        try !ValuePieces.named(byOutbox: Outbox.load(from: connection), on: connection)
-          .contains(value)
-      else { return }
-      try ValuePieces.drop(value, on: connection)
-    }
+    try bookkeep { try ValuePieces.dropUnneeded(value, on: $0.connection) }
   }
 
   func noteMissed(_ value: LargeValue, _ reason: MissedValues.Reason) throws {

@@ -262,7 +262,7 @@ extension SyncEngine {
   private func fetchNow(_ value: LargeValue, _ places: [NamedPlace]) async throws -> Fetched {
     try lock()
     if let outcome = try store.read({ try outcome(places, $0) }) {
-      try dropUnneeded()
+      try dropUnneeded(value)
       return outcome
     }
     var fetched = try await fetch(value, generation: replicaState().generation, beside: 0)
@@ -279,7 +279,7 @@ extension SyncEngine {
   /// Puts a value that is here in each place where it belongs, one after the other, as far as there is room.
   private func takeIn(_ value: LargeValue, _ places: [NamedPlace]) throws -> Fetched {
     let all = try store.read { transaction in
-      try NamedPlace.all(pending(transaction), transaction, schema).filter { $0.value == value }
+      try NamedPlace.all(of: value, pending(transaction), transaction, schema)
     }
     // What an undo went back to, and the zone has taken, is noted nowhere.
     let known = Set(all.map(\.id))
@@ -296,7 +296,7 @@ extension SyncEngine {
         return try full(value, bytes)
       }
     }
-    try dropUnneeded()
+    try dropUnneeded(value)
     tell(.valuesWanted)
     return try store.read { try outcome(places, $0) } ?? .not(.damaged)
   }
@@ -308,18 +308,19 @@ extension SyncEngine {
   }
 
   /// Nobody waits any more for what no object waits for.
-  private func dropUnneeded() throws {
+  ///
+  /// - Parameter value: of one value; nil for all.
+  private func dropUnneeded(_ value: LargeValue? = nil) throws {
     try bookkeep { transaction in
       let connection = transaction.connection
-      let wanted = try WantedValues.digests(on: connection)
-      if !wanted.isEmpty {
-        let named = try Set(
-          NamedPlace.all(pending(transaction), transaction, schema).map(\.value.digest))
-        for digest in wanted.subtracting(named) {
-          try WantedValues.remove(digest, on: connection)
-        }
+      let wanted = try value.map { [$0.digest] } ?? WantedValues.digests(on: connection)
+      let named = try Set(
+        NamedPlace.all(of: value, pending(transaction), transaction, schema).map(\.value.digest))
+      for digest in wanted.subtracting(named) {
+        try WantedValues.remove(digest, on: connection)
       }
-      try ValuePieces.trim(transaction)
+      guard let value else { return try ValuePieces.trim(transaction) }
+      if named.isEmpty { try ValuePieces.dropUnneeded(value, on: connection) }
     }
   }
 

@@ -111,12 +111,8 @@ enum ValuePieces {
   static func trim(_ transaction: ReadTransaction) throws {
     let connection = transaction.connection
     guard try exist(on: connection) else { return }
-    var kept = Set(try named(byOutbox: Outbox.load(from: connection), on: connection))
-    for sequence in try StagedEntries.sequences(on: connection) {
-      guard let entry = try StagedEntries.entry(at: sequence, on: connection) else { continue }
-      kept.formUnion(named(by: entry))
-    }
-    var digests = try Set(kept.map(\.digest)).union(WantedValues.digests(on: connection))
+    var digests = try Set(underWay(connection).map(\.digest))
+      .union(WantedValues.digests(on: connection))
     if try transaction.setting(SyncEngine.missingSetting) != nil {
       let missing = try Set(
         ParkedValues.nameRows(on: connection).compactMap { LargeCell.value(in: $0.value) })
@@ -132,7 +128,24 @@ enum ValuePieces {
     }
   }
 
+  /// Lets go of what is here of a value, unless it is under way.
+  static func dropUnneeded(_ value: LargeValue, on connection: SQLiteConnection) throws {
+    guard try size(of: value, on: connection) > 0, try !underWay(connection).contains(value)
+    else { return }
+    try drop(value, on: connection)
+  }
+
   // MARK: - Who names them
+
+  /// The values that the change set in flight names, and entries that wait for others of their push.
+  private static func underWay(_ connection: SQLiteConnection) throws -> Set<LargeValue> {
+    var values = Set(try named(byOutbox: Outbox.load(from: connection), on: connection))
+    for sequence in try StagedEntries.sequences(on: connection) {
+      guard let entry = try StagedEntries.entry(at: sequence, on: connection) else { continue }
+      values.formUnion(named(by: entry))
+    }
+    return values
+  }
 
   /// The values that a push names, of all its parts.
   static func named(
