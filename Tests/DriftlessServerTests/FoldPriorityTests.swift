@@ -40,14 +40,6 @@ struct FoldPriorityTests {
     try await until { try logs.snapshot(of: zone) != nil }
     folding.stop()
   }
-
-  private func until(_ isSo: () throws -> Bool) async throws {
-    let start = ContinuousClock.now
-    while try !isSo() {
-      try #require(ContinuousClock.now - start < .seconds(60))
-      try await Task.sleep(for: .milliseconds(2))
-    }
-  }
 }
 
 /// Logs that note the priority of whoever adds them up, and hold up the first who does.

@@ -234,12 +234,8 @@ struct OperatorSafetyTests {
         try FolderLogs(DataFolder(server.data)), limits: LiveLimits(limits), metrics: metrics,
         logger: Logger(label: "test"), freeBytes: { free })
       folding.begin()
-      let start = ContinuousClock.now
-      while !MetricsPage(values: metrics.current).text.contains(said),
-        ContinuousClock.now - start < .seconds(60)
-      { try await Task.sleep(for: .milliseconds(5)) }
-      folding.stop()
-      #expect(MetricsPage(values: metrics.current).text.contains(said), "\(free)")
+      defer { folding.stop() }
+      try await until("\(free)") { MetricsPage(values: metrics.current).text.contains(said) }
     }
   }
 

@@ -80,14 +80,6 @@
       }
     }
 
-    private static func eventually(_ what: String, _ holds: () async throws -> Bool) async throws {
-      let deadline = ContinuousClock.now + .seconds(60)
-      while try await !holds() {
-        try #require(ContinuousClock.now < deadline, "\(what)")
-        try await Task.sleep(for: .milliseconds(20))
-      }
-    }
-
     private static func refusal(_ body: () async throws -> Void) async -> ServerError? {
       do {
         try await body()
@@ -101,7 +93,7 @@
     func broken() async throws {
       let place = try Place()
       try await place.serving { node, zone in
-        try await Self.eventually("all are open") {
+        try await until("all are open") {
           try await Self.crowd(node)
           return try place.connections == 4
         }
@@ -122,7 +114,7 @@
         #expect(await Self.refusal { _ = try await node.zone(named: "shop") }?.code == .busy)
         #expect(await Self.refusal { try await node.checkReady(bytes: 1) }?.code == .busy)
         try place.letIn(-1)
-        try await Self.eventually("it has grown back") {
+        try await until("it has grown back") {
           try? await Self.crowd(node)
           return try place.connections >= 4
         }
@@ -201,7 +193,7 @@
         _ = try await node.append(replica.push(zone.generation), to: zone)
         let next = replica.push(zone.generation)
         try place.run("UPDATE driftless_version SET version = \(PostgresSchema.version + 1)")
-        try await Self.eventually("reads are refused") {
+        try await until("reads are refused") {
           await Self.refusal { _ = try await node.zone(named: "shop") } != nil
         }
         for refused in [
@@ -213,7 +205,7 @@
           #expect(refused?.message.contains("version \(PostgresSchema.version + 1)") == true)
         }
         try place.run("UPDATE driftless_version SET version = \(PostgresSchema.version)")
-        try await Self.eventually("it serves again") {
+        try await until("it serves again") {
           await Self.refusal { _ = try await node.append(next, to: zone) } == nil
         }
         #expect(try await node.zone(named: "shop")?.head == 2)

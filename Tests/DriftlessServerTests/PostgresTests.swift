@@ -78,17 +78,6 @@
       #expect(try await Self.zone(storage).head == 1)
     }
 
-    private struct NeverHeld: Error {}
-
-    /// Waits until something holds.
-    private func until(_ holds: () throws -> Bool) async throws {
-      let deadline = ContinuousClock.now + .seconds(60)
-      while try !holds() {
-        guard ContinuousClock.now < deadline else { throw NeverHeld() }
-        try await Task.sleep(for: .milliseconds(2))
-      }
-    }
-
     private final class Refusals: Sendable { let count = Atomic(0) }
 
     @Test("F68 Where no connection is free some wait, and further ones are refused as busy")
@@ -200,14 +189,12 @@
       let known = progress.acknowledged.withLock { $0 }
       let whole = PageRequest(after: zone.beginning, bytesMax: 1 << 30, entriesMax: 1 << 30)
       var read: LogPage?
-      let deadline = ContinuousClock.now + .seconds(60)
-      while read == nil, ContinuousClock.now < deadline {
-        // The connections that are idle may be from before.
+      // The connections that are idle may be from before.
+      try await until("the log is read") {
         do { read = try await nodes[0].page(of: zone, whole) } catch let error as ServerError
           where error.code == .busy
-        {
-          try await Task.sleep(for: .milliseconds(5))
-        }
+        {}
+        return read != nil
       }
       let page = try #require(read)
       #expect(page.entries.map(\.sequence) == Array(1...UInt64(page.entries.count)))

@@ -188,11 +188,7 @@ struct StatusPageTests {
       var options = server.server.options
       options.limits = shorter
       _ = try server.server.reload(options)
-      let deadline = ContinuousClock.now + .seconds(60)
-      while try await isIn(fourth), ContinuousClock.now < deadline {
-        try await Task.sleep(for: .milliseconds(50))
-      }
-      #expect(try await !isIn(fourth), "a session ends")
+      try await until("a session ends") { try await !isIn(fourth) }
     }
   }
 

@@ -14,25 +14,13 @@ struct FirstUseTests {
 
   private static func bytes(_ count: Int, _ seed: UInt64 = 1) -> Data { Shop.bytes(count, seed) }
 
-  private static let photo = bytes(50_000)
-
-  /// A replica with a photo, and one that has not fetched it.
-  private static func photoShop(
-    _ model: ManagedObjectModel = shopModel(), keys: KeyRing? = nil
-  ) async throws -> (shop: ValueShop, id: UUID) {
-    let shop = try await ValueShop(2, model: model, keys: keys, firstUse: [1])
-    let id = try shop[0].insert("Item", ["title": .string("a"), "blob": .data(photo)])
-    try await shop.syncAll()
-    return (shop, id)
-  }
-
   private static func context(_ replica: TestReplica) -> ManagedObjectContext {
     ManagedObjectContext(PersistentStoreCoordinator(store: replica.store))
   }
 
   @Test("An object comes without its large value, says so, and has it after a download")
   func waits() async throws {
-    let (shop, id) = try await Self.photoShop()
+    let (shop, id) = try await ValueShop.withPhoto()
     #expect(shop.ways[1].bytes.received == 0)
     let status = try SyncEngine.status(of: shop[1].store)
     #expect(status.valuesInZone == 1 && status.bytesInZone == 50_000 && status.parked == 0)
@@ -55,9 +43,9 @@ struct FirstUseTests {
     let head = shop.zone.head
     let report = try await shop[1].engine.download(object.objectID, key: "blob")
     #expect(report.values == 1 && report.bytes == 50_000 && report.missing == 0)
-    #expect(try shop[1].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
     try context.refresh(object, mergeChanges: true)
-    #expect(object["blob"] as? Data == Self.photo)
+    #expect(object["blob"] as? Data == ValueShop.photo)
     #expect(try object.valueState(forKey: "blob") == .here)
     #expect(try SyncEngine.status(of: shop[1].store).valuesInZone == 0)
     #expect(try SyncEngine.status(of: shop[1].store).pending.isEmpty)
@@ -74,7 +62,7 @@ struct FirstUseTests {
   func edits() async throws {
     let model = shopModel()
     model.entitiesByName["Item"]?.userInfo = [DeletePolicy.userInfoKey: "editWins"]
-    let (shop, id) = try await Self.photoShop(model)
+    let (shop, id) = try await ValueShop.withPhoto(model)
     try shop[1].set(id, ["title": .string("b")])
     try await shop.syncAll()
     #expect(try shop[0].value(id, "title") == .string("b"))
@@ -83,7 +71,7 @@ struct FirstUseTests {
       id, ["title": .string("c"), "blob": try #require(try shop[1].kept(id, "blob"))])
     try await shop.syncAll()
     #expect(try shop[0].value(id, "title") == .string("c"))
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
     #expect(try SyncEngine.status(of: shop[1].store).valuesInZone == 1)
     // The edit brings the object back, and says all that it is.
     try shop[0].delete(id)
@@ -92,7 +80,7 @@ struct FirstUseTests {
     try await shop[1].sync()
     try await shop.syncAll()
     #expect(try shop[0].value(id, "title") == .string("d"))
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
     #expect(try await shop[1].engine.verify().isEqual)
     #expect(shop.ways[1].bytes.received == 0)
   }
@@ -101,7 +89,7 @@ struct FirstUseTests {
     "Undo goes back to what is not here, also after the zone has taken the edit; taking it away is an edit"
   )
   func undone() async throws {
-    let (shop, id) = try await Self.photoShop()
+    let (shop, id) = try await ValueShop.withPhoto()
     let context = ManagedObjectContext(PersistentStoreCoordinator(store: shop[1].store))
     let undo = UndoManager()
     context.undoManager = undo
@@ -114,10 +102,10 @@ struct FirstUseTests {
     undo.undo()
     try context.save()
     try await shop.syncAll()
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
     #expect(try SyncEngine.status(of: shop[1].store).valuesInZone == 1)
     try await shop[1].engine.downloadAll()
-    #expect(try shop[1].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
 
     let other = try shop[0].insert("Item", ["blob": .data(Self.bytes(6000, 3))])
     try await shop.syncAll()
@@ -132,8 +120,8 @@ struct FirstUseTests {
 
   @Test("What the zone lost is missing since then, and can be fetched once somebody has sent it")
   func lost() async throws {
-    let (shop, id) = try await Self.photoShop()
-    let digest = try #require(LargeValue(of: Self.photo)?.digest)
+    let (shop, id) = try await ValueShop.withPhoto()
+    let digest = try #require(LargeValue(of: ValueShop.photo)?.digest)
     shop.zone.changeValues { $0.lose(digest) }
     let context = Self.context(shop[1])
     let object = try #require(try context.object(withIdentity: id))
@@ -151,7 +139,7 @@ struct FirstUseTests {
     try await shop[0].sync()
     try await shop[1].sync()
     try await shop[1].engine.downloadAll()
-    #expect(try shop[1].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
     #expect(try SyncEngine.parked(of: shop[1].store).isEmpty)
   }
 
@@ -186,11 +174,11 @@ struct FirstUseTests {
   @Test(
     "What was asked for comes with the next sync, whoever does it; a cancelled call asks no more")
   func wanted() async throws {
-    let (shop, id) = try await Self.photoShop()
+    let (shop, id) = try await ValueShop.withPhoto()
     #expect(try SyncEngine.wantValues(of: shop[1].store) == 1)
     #expect(try SyncEngine.awaitedValues(of: shop[1].store).map(\.isWanted) == [true])
     try await shop[1].sync()
-    #expect(try shop[1].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
     #expect(try SyncEngine.wantedValues(of: shop[1].store) == 0)
 
     let other = try shop[0].insert("Item", ["blob": .data(Self.bytes(9000, 7))])
@@ -207,19 +195,19 @@ struct FirstUseTests {
 
   @Test("An encrypted value waits sealed, and is opened when it comes")
   func sealed() async throws {
-    let (shop, id) = try await Self.photoShop(sealedShop(), keys: KeyRing())
+    let (shop, id) = try await ValueShop.withPhoto(sealedShop(), keys: KeyRing())
     #expect(try SyncEngine.status(of: shop[1].store).valuesInZone == 1)
     try shop[1].set(id, ["title": .string("b")])
     try await shop.syncAll()
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
     try await shop[1].engine.downloadAll(of: "Item", key: "blob")
-    #expect(try shop[1].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
     #expect(try await shop[1].engine.verify().isEqual)
   }
 
   @Test("Concurrent edits of what is not here are settled as ever")
   func conflicts() async throws {
-    let (shop, id) = try await Self.photoShop()
+    let (shop, id) = try await ValueShop.withPhoto()
     try shop[1].set(id, ["blob": .data(Self.bytes(3000, 4))])
     try shop[0].set(id, ["blob": .data(Self.bytes(3000, 5))])
     try await shop[0].sync()
@@ -239,20 +227,20 @@ struct FirstUseTests {
     let entity = try #require(model.entitiesByName["Item"])
     (entity.propertiesByName["blob"] as? AttributeDescription)?.fetchTiming = .firstUse
     let shop = try await Shop(2, model: model)
-    let id = try shop[0].insert("Item", ["blob": .data(Self.photo)])
+    let id = try shop[0].insert("Item", ["blob": .data(ValueShop.photo)])
     try await shop.syncAll()
     #expect(try SyncEngine.status(of: shop[1].store).valuesInZone == 1)
     try SyncEngine.setValueFetching(.eager, of: shop[1].store)
     #expect(try SyncEngine.valueFetching(of: shop[1].store) == .eager)
     try await shop[1].sync()
-    #expect(try shop[1].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
     #expect(try SyncEngine.check(shop[1].store).isSound)
   }
 
   @Test("An export names what is not here, and a line for another store leaves it alone")
   func exported() async throws {
-    let (shop, _) = try await Self.photoShop()
-    let name = try #require(LargeValue(of: Self.photo)?.name)
+    let (shop, _) = try await ValueShop.withPhoto()
+    let name = try #require(LargeValue(of: ValueShop.photo)?.name)
     let text = try ReplicaExport.text(of: shop[1].store)
     #expect(
       text.contains(#""set":{"title":"a"},"inZone":{"blob":{"bytes":50000,"sha256":"\#(name)"}}}"#))
@@ -262,7 +250,7 @@ struct FirstUseTests {
     "A store leaves its zone with values there only when that is meant, and has them when it is back"
   )
   func leaving() async throws {
-    let (shop, id) = try await Self.photoShop()
+    let (shop, id) = try await ValueShop.withPhoto()
     await shop[1].engine.close()
     let error = #expect(throws: SyncError.self) {
       try SyncEngine.unenroll(store: shop[1].store)
@@ -278,9 +266,9 @@ struct FirstUseTests {
     try await shop[1].enroll()
     await shop[1].restart()
     try await shop.syncAll()
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
     #expect(try SyncEngine.status(of: shop[1].store).valuesInZone == 1)
     try await shop[1].engine.downloadAll()
-    #expect(try shop[1].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
   }
 }

@@ -10,8 +10,6 @@ import Testing
 /// What befalls stores that fetch large values on first use: nothing is lost, and all can be fetched in the end.
 @Suite("Large values on first use, in trouble")
 struct FirstUseTroubleTests {
-  private static let photo = ValueShop.bytes(50_000)
-
   private static var options: SyncOptions {
     var options = SyncOptions()
     options.largeValueBytesMin = 1000
@@ -19,26 +17,12 @@ struct FirstUseTroubleTests {
     return options
   }
 
-  private static func shop(
-    _ model: ManagedObjectModel = shopModel(), keys: KeyRing? = nil
-  ) async throws -> (shop: ValueShop, id: UUID) {
-    let shop = try await ValueShop(2, model: model, keys: keys, firstUse: [1])
-    let id = try shop[0].insert("Item", ["title": .string("a"), "blob": .data(photo)])
-    try await shop.syncAll()
-    return (shop, id)
-  }
-
-  private static func object(_ id: UUID, _ replica: TestReplica) throws -> ManagedObjectID {
-    let context = ManagedObjectContext(PersistentStoreCoordinator(store: replica.store))
-    return try #require(try context.object(withIdentity: id)).objectID
-  }
-
   /// All of it is there in the end, and the store is what its zone is.
   private static func expectWhole(
     _ replica: TestReplica, _ id: UUID, _ location: SourceLocation = #_sourceLocation
   ) async throws {
     try await replica.engine.downloadAll()
-    #expect(try replica.value(id, "blob") == .data(photo), sourceLocation: location)
+    #expect(try replica.value(id, "blob") == .data(ValueShop.photo), sourceLocation: location)
     #expect(try await replica.engine.verify().isEqual, sourceLocation: location)
     #expect(
       try SyncEngine.check(replica.store).findings.map(\.message) == [], sourceLocation: location)
@@ -71,7 +55,7 @@ struct FirstUseTroubleTests {
 
   @Test("Who joins by a snapshot has the names, and fetches what is asked for")
   func joins() async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     let (way, away) = try await Self.away(shop)
     try way.purge()
     let bytes = shop.zone.traffic.valueBytes
@@ -82,7 +66,7 @@ struct FirstUseTroubleTests {
     try await away.sync()
     try await shop.syncAll()
     #expect(try shop[0].value(id, "title") == .string("b"))
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
     try await Self.expectWhole(away, id)
   }
 
@@ -90,7 +74,7 @@ struct FirstUseTroubleTests {
     "Who falls below a purge keeps what it has, and names what it has not",
     arguments: [false, true])
   func belowThePurge(hasFetched: Bool) async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     let (way, away) = try await Self.away(shop)
     try await away.sync()
     if hasFetched { try await away.engine.downloadAll() }
@@ -105,7 +89,7 @@ struct FirstUseTroubleTests {
     #expect(try away.value(id, "title") == .string("b"))
     try await shop.syncAll()
     #expect(try shop[0].value(id, "tag") == .string("mine"))
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
     try await Self.expectWhole(away, id)
     #expect(try away.value(second, "blob") == .data(ValueShop.bytes(9000, 5)))
   }
@@ -113,7 +97,7 @@ struct FirstUseTroubleTests {
   @Test(
     "A copy that becomes a store of its own says that it misses what it has not, until it is back")
   func rekeyed() async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     let copy = try await Self.copy(shop[1], "copy", shop)
     await copy.engine.close()
     _ = try SyncEngine.rekey(store: copy.store, leavingValues: true)
@@ -127,14 +111,14 @@ struct FirstUseTroubleTests {
     await copy.restart()
     try await copy.sync()
     try await shop.syncAll()
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
     try await Self.expectWhole(copy, id)
   }
 
   @Test("Of two engines that download at one time, each in its turn, a value is fetched once")
   func others() async throws {
-    let (shop, id) = try await Self.shop()
-    let object = try Self.object(id, shop[1])
+    let (shop, id) = try await ValueShop.withPhoto()
+    let object = try shop[1].objectID(of: id)
     let other = SyncEngine(store: shop[1].store, transport: shop.ways[1], options: Self.options)
     await shop[1].engine.close()
     let engine = shop[1].engine
@@ -142,14 +126,14 @@ struct FirstUseTroubleTests {
     async let second = other.download(object)
     _ = try await (first, second)
     await other.close()
-    #expect(shop.ways[1].bytes.received == Self.photo.count)
+    #expect(shop.ways[1].bytes.received == ValueShop.photo.count)
     try await Self.expectWhole(shop[1], id)
   }
 
   @Test("Bytes that are not what their name says are taken for none, and asked for again")
   func wrong() async throws {
-    let (shop, id) = try await Self.shop()
-    let object = try Self.object(id, shop[1])
+    let (shop, id) = try await ValueShop.withPhoto()
+    let object = try shop[1].objectID(of: id)
     shop.ways[1].set(.init(flipped: .max))
     let error = await #expect(throws: SyncError.self) {
       try await shop[1].engine.download(object)
@@ -167,7 +151,7 @@ struct FirstUseTroubleTests {
 
   @Test("Where the disk has no room, a download says so, and goes on when there is some")
   func full() async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     let disk = FullDisk()
     var options = disk.options
     options.values = .firstUse
@@ -176,34 +160,34 @@ struct FirstUseTroubleTests {
       "small", zone: shop.zone, clock: shop.clock, options: options)
     try await small.sync()
     disk.leave(10_000)
-    let object = try Self.object(id, small)
+    let object = try small.objectID(of: id)
     let error = await #expect(throws: StoreError.self) { try await small.engine.download(object) }
     #expect(error?.code == .diskFull)
     #expect(try SyncEngine.wantedValues(of: small.store) == 1)
     #expect(try small.status.valuesInZone == 1)
     disk.leave(.max)
     try await small.sync()
-    #expect(try small.value(id, "blob") == .data(Self.photo), "what was asked for comes")
+    #expect(try small.value(id, "blob") == .data(ValueShop.photo), "what was asked for comes")
     try await Self.expectWhole(small, id)
   }
 
   @Test("A clone and its original fetch each for itself", arguments: [false, true])
   func cloned(hasFetched: Bool) async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     if hasFetched { try await shop[1].engine.downloadAll() }
     let copy = try await Self.copy(shop[1], "copy", shop)
     try copy.set(id, ["title": .string("of the copy")])
     try await copy.sync()
     try await shop.syncAll()
     #expect(try shop[0].value(id, "title") == .string("of the copy"))
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
     try await Self.expectWhole(copy, id)
     try await Self.expectWhole(shop[1], id)
   }
 
   @Test("A store that is put back to before it fetched, or let go, is right again")
   func restored() async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     let before = try await Self.copy(shop[1], "before", shop)
     try await shop[1].engine.downloadAll()
     let fetched = try await Self.copy(shop[1], "fetched", shop)
@@ -216,12 +200,12 @@ struct FirstUseTroubleTests {
       try await Self.expectWhole(store, id)
     }
     try await shop.syncAll()
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
   }
 
   @Test("A migration keeps the names, and what they name can be fetched under the new model")
   func migrated() async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     await shop[1].engine.close()
     let file = try #require(shop[1].store.url)
     shop[1].store.close()
@@ -232,13 +216,13 @@ struct FirstUseTroubleTests {
     try newer.set(id, ["colour": .string("red")])
     try await newer.sync()
     try await shop[0].sync()
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
     try await Self.expectWhole(newer, id)
   }
 
   @Test("A repair brings names back where the zone has values, and takes none for a difference")
   func repaired() async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     let connection = try SQLiteConnection(
       path: try #require(shop[1].store.url).path, mode: .readWrite)
     try connection.execute("UPDATE ZITEM SET ZBLOB = NULL")
@@ -258,7 +242,7 @@ struct FirstUseTroubleTests {
     let shop = try await ValueShop(2, firstUse: [1])
     let id = try shop[0].insert("Item", ["blob": .data(photo)])
     try await shop.syncAll()
-    let object = try Self.object(id, shop[1])
+    let object = try shop[1].objectID(of: id)
     for passing in 0...3 {
       shop.ways[1].set(.init(passing: passing))
       _ = try? await shop[1].engine.download(object)

@@ -48,6 +48,18 @@ struct ValueShop {
     self.replicas = replicas
   }
 
+  static let photo = bytes(50_000)
+
+  /// A replica with a photo, and one that fetches it when somebody asks.
+  static func withPhoto(
+    _ model: ManagedObjectModel = shopModel(), keys: KeyRing? = nil
+  ) async throws -> (shop: ValueShop, id: UUID) {
+    let shop = try await ValueShop(2, model: model, keys: keys, firstUse: [1])
+    let id = try shop[0].insert("Item", ["title": .string("a"), "blob": .data(photo)])
+    try await shop.syncAll()
+    return (shop, id)
+  }
+
   subscript(index: Int) -> TestReplica { replicas[index] }
 
   func syncAll() async throws {
@@ -66,5 +78,12 @@ struct ValueShop {
   static func bytes(_ count: Int, _ seed: UInt64 = 1) -> Data {
     var numbers = SeededNumbers(seed: seed)
     return Data((0..<count).map { _ in UInt8(truncatingIfNeeded: numbers.next()) })
+  }
+}
+
+extension TestReplica {
+  func objectID(of id: UUID) throws -> ManagedObjectID {
+    let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+    return try #require(try context.object(withIdentity: id)).objectID
   }
 }

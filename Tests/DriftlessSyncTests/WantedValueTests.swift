@@ -10,20 +10,6 @@ import Testing
 /// What was asked for comes, or is told to be not to be had, or nobody waits for it any more: nothing else of a store waits for it.
 @Suite("Large values that were asked for")
 struct WantedValueTests {
-  private static let photo = ValueShop.bytes(50_000)
-
-  private static func shop() async throws -> (shop: ValueShop, id: UUID) {
-    let shop = try await ValueShop(2, firstUse: [1])
-    let id = try shop[0].insert("Item", ["title": .string("a"), "blob": .data(photo)])
-    try await shop.syncAll()
-    return (shop, id)
-  }
-
-  private static func object(_ id: UUID, _ replica: TestReplica) throws -> ManagedObjectID {
-    let context = ManagedObjectContext(PersistentStoreCoordinator(store: replica.store))
-    return try #require(try context.object(withIdentity: id)).objectID
-  }
-
   /// The bytes of a store's files.
   private static func bytes(of folder: URL) -> Int {
     let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
@@ -83,7 +69,7 @@ struct WantedValueTests {
 
   @Test("Behind a value that there is no room for, smaller ones come")
   func smaller() async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     let large = try shop[0].insert("Item", ["blob": .data(ValueShop.bytes(500_000, 3))])
     try await shop[0].sync()
     let disk = FullDisk()
@@ -96,7 +82,7 @@ struct WantedValueTests {
     disk.leave(600_000)
     let error = await #expect(throws: StoreError.self) { try await small.engine.downloadAll() }
     #expect(error?.code == .diskFull)
-    #expect(try small.value(id, "blob") == .data(Self.photo))
+    #expect(try small.value(id, "blob") == .data(ValueShop.photo))
     #expect(try small.kept(large, "blob")?.isInZone == true)
     disk.leave(.max)
     try await small.sync()
@@ -105,14 +91,14 @@ struct WantedValueTests {
 
   @Test("Nobody waits for what was replaced, deleted or set here meanwhile")
   func unneeded() async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     try SyncEngine.wantValues(of: shop[1].store)
     try shop[0].set(id, ["blob": .data(ValueShop.bytes(40_000, 2))])
     try await shop[0].sync()
     try await shop[1].sync()
     #expect(try SyncEngine.wantedValues(of: shop[1].store) == 0)
     #expect(try SyncEngine.awaitedValues(of: shop[1].store).map(\.isWanted) == [false])
-    let object = try Self.object(id, shop[1])
+    let object = try shop[1].objectID(of: id)
 
     try SyncEngine.wantValues(of: shop[1].store)
     try shop[1].set(id, ["blob": .null])
@@ -124,9 +110,9 @@ struct WantedValueTests {
     try await shop[1].sync()
     #expect(try SyncEngine.wantedValues(of: shop[1].store) == 0)
 
-    let other = try shop[0].insert("Item", ["blob": .data(Self.photo)])
+    let other = try shop[0].insert("Item", ["blob": .data(ValueShop.photo)])
     try await shop.syncAll()
-    let second = try Self.object(other, shop[1])
+    let second = try shop[1].objectID(of: other)
     try SyncEngine.wantValues(of: shop[1].store)
     try shop[1].delete(other)
     #expect(try await shop[1].engine.download([second]).values == 0)
@@ -137,7 +123,7 @@ struct WantedValueTests {
   @Test(
     "What an undo went back to, unsent, comes under the edit, which goes to the zone all the same")
   func undoneUnsent() async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     let context = ManagedObjectContext(PersistentStoreCoordinator(store: shop[1].store))
     let undo = UndoManager()
     context.undoManager = undo
@@ -150,12 +136,12 @@ struct WantedValueTests {
     try context.save()
     let report = try await shop[1].engine.download(object.objectID, key: "blob")
     #expect(report.values == 1)
-    #expect(try shop[1].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
     #expect(try !shop[1].status.pending.isEmpty, "it is an edit still")
     #expect(try SyncEngine.wantedValues(of: shop[1].store) == 0)
     try await shop.syncAll()
-    #expect(try shop[0].value(id, "blob") == .data(Self.photo))
-    #expect(try shop[1].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[0].value(id, "blob") == .data(ValueShop.photo))
+    #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
     #expect(try shop[1].status.pending.isEmpty)
     #expect(try await shop[1].engine.verify().isEqual)
   }
@@ -163,8 +149,8 @@ struct WantedValueTests {
   @Test(
     "What the zone has again is in the zone, also for a replica that had only heard of the loss")
   func heardOf() async throws {
-    let (shop, id) = try await Self.shop()
-    let digest = try #require(LargeValue(of: Self.photo)?.digest)
+    let (shop, id) = try await ValueShop.withPhoto()
+    let digest = try #require(LargeValue(of: ValueShop.photo)?.digest)
     shop.zone.changeValues { $0.lose(digest) }
     try await shop[1].sync()
     #expect(try SyncEngine.awaitedValues(of: shop[1].store).map(\.reason) == ["lost"])
@@ -184,20 +170,20 @@ struct WantedValueTests {
 
   @Test("What was asked for in vain comes by itself once the zone has it again")
   func comesLater() async throws {
-    let (shop, id) = try await Self.shop()
-    let digest = try #require(LargeValue(of: Self.photo)?.digest)
+    let (shop, id) = try await ValueShop.withPhoto()
+    let digest = try #require(LargeValue(of: ValueShop.photo)?.digest)
     shop.zone.changeValues { $0.lose(digest) }
-    let object = try Self.object(id, shop[1])
+    let object = try shop[1].objectID(of: id)
     await #expect(throws: SyncError.self) { try await shop[1].engine.download(object) }
     try await shop[0].sync()
     try await shop[1].sync()
-    #expect(try shop[1].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
   }
 
   @Test("A store leaves its zone with what was not to be had only when that is meant")
   func leavingMissing() async throws {
-    let (shop, _) = try await Self.shop()
-    let digest = try #require(LargeValue(of: Self.photo)?.digest)
+    let (shop, _) = try await ValueShop.withPhoto()
+    let digest = try #require(LargeValue(of: ValueShop.photo)?.digest)
     shop.zone.changeValues { $0.lose(digest) }
     try await shop[1].sync()
     #expect(try shop[1].status.valuesInZone == 0)
@@ -208,8 +194,8 @@ struct WantedValueTests {
 
   @Test("Who waits for a process that syncs in vain hears why, and nobody waits for ever")
   func beside() async throws {
-    let (shop, id) = try await Self.shop()
-    let object = try Self.object(id, shop[1])
+    let (shop, id) = try await ValueShop.withPhoto()
+    let object = try shop[1].objectID(of: id)
     await shop[1].engine.close()
     let lock = try shop[1].store.acquireSyncLock()
     defer { withExtendedLifetime(lock) {} }
@@ -229,14 +215,14 @@ struct WantedValueTests {
 
   @Test("A note of another process rings at the one that syncs")
   func rings() async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     let file = shop[1].directory.file("r1.sqlite")
     let other = try PersistentStore.open(url: file, model: shop[1].store.model)
     defer { other.close() }
     // It looks by itself so seldom that only the note can be what brings it.
     let states = shop[1].engine.run(
       delays: SyncSchedule.Delays(retryMax: 3600, idle: 3600, poll: 3600))
-    let ids = try Self.object(id, shop[1])
+    let ids = try shop[1].objectID(of: id)
     var updates = shop[1].engine.valueUpdates(of: ids, key: "blob").makeAsyncIterator()
     var isNoted = false
     for await state in states {
@@ -246,7 +232,7 @@ struct WantedValueTests {
       try SyncEngine.wantValues(of: other)
     }
     while let update = await updates.next(), update.state != .here {}
-    #expect(try shop[1].value(id, "blob") == .data(Self.photo))
+    #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
   }
 
   @Test("A value that was begun goes on where it was, also when another one has come meanwhile")
@@ -254,22 +240,23 @@ struct WantedValueTests {
     let shop = try await ValueShop(2, firstUse: [1])
     let large = ValueShop.bytes(3 << 20 | 5, 4)
     let id = try shop[0].insert("Item", ["blob": .data(large)])
-    let small = try shop[0].insert("Item", ["blob": .data(Self.photo)])
+    let small = try shop[0].insert("Item", ["blob": .data(ValueShop.photo)])
     try await shop.syncAll()
     shop.ways[1].set(.init(passing: 2))
-    _ = try? await shop[1].engine.download(try Self.object(id, shop[1]))
+    _ = try? await shop[1].engine.download(try shop[1].objectID(of: id))
     shop.ways[1].set(.init())
     await shop[1].restart()
-    try await shop[1].engine.download(try Self.object(small, shop[1]))
-    try await shop[1].engine.download(try Self.object(id, shop[1]))
+    try await shop[1].engine.download(try shop[1].objectID(of: small))
+    try await shop[1].engine.download(try shop[1].objectID(of: id))
     #expect(try shop[1].value(id, "blob") == .data(large))
-    #expect(shop.ways[1].bytes.received == large.count + Self.photo.count, "no piece came twice")
+    #expect(
+      shop.ways[1].bytes.received == large.count + ValueShop.photo.count, "no piece came twice")
     #expect(try shop.pieces(1) == 0)
   }
 
   @Test("What the model, or the store, does not have is not asked for in silence")
   func unknown() async throws {
-    let (shop, id) = try await Self.shop()
+    let (shop, id) = try await ValueShop.withPhoto()
     let store = shop[1].store
     for (object, entity, key) in [
       (nil, "Nope", nil), (nil, nil, "nope"), (nil, "Item", "nope"), (UUID(), nil, nil),

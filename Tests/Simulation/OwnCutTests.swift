@@ -6,11 +6,6 @@ import Testing
 /// Somebody deletes an object, and hears of an edit of it before anybody heard of the delete: the object is back, and so is
 /// all that the delete had cut.
 struct OwnCutTests {
-  private static func model(_ model: ManagedObjectModel = Stage.model()) -> ManagedObjectModel {
-    for entity in model.entities { entity.deletePolicy = .editWins }
-    return model
-  }
-
   /// The first host deletes the object. What the second one edited meanwhile comes before that.
   private func deleteEdited(
     _ stage: Stage, _ id: UUID, meanwhile: () throws -> Void = {}
@@ -24,18 +19,6 @@ struct OwnCutTests {
     for host in stage.hosts { #expect(host.image.things[id] != nil, "\(host.name)") }
   }
 
-  private func expect(
-    _ stage: Stage, _ item: UUID, _ property: String, _ value: [UUID], isOrdered: Bool = true,
-    _ location: SourceLocation = #_sourceLocation
-  ) {
-    for host in stage.hosts {
-      let shown = Image.identities(in: host.image.value(item, property))
-      #expect(
-        isOrdered ? shown == value : Set(shown) == Set(value), "\(host.name)",
-        sourceLocation: location)
-    }
-  }
-
   @Test("It is in the sets that it was in")
   func set() async throws {
     let stage = try await Stage(.memory, model: Stage.tagged())
@@ -44,18 +27,18 @@ struct OwnCutTests {
     for item in items { try stage.relate(0, item, "tags", to: [tag]) }
     try await stage.settle()
     try await deleteEdited(stage, tag)
-    for item in items { expect(stage, item, "tags", [tag]) }
+    for item in items { stage.expectAll(item, "tags", [tag]) }
   }
 
   @Test("It is where it was in an ordered set")
   func orderedSet() async throws {
-    let stage = try await Stage(.memory, model: Self.model())
+    let stage = try await Stage(.memory, model: Stage.editsWin())
     let item = try stage.insert(0)
     let tags = try (0..<3).map { _ in try stage.insert(0, "Tag") }
     try stage.relate(0, item, "tags", to: tags)
     try await stage.settle()
     try await deleteEdited(stage, tags[1])
-    expect(stage, item, "tags", tags)
+    stage.expectAll(item, "tags", tags)
   }
 
   @Test("It is in a set that was edited after the delete")
@@ -67,7 +50,7 @@ struct OwnCutTests {
     try await stage.settle()
     try await deleteEdited(stage, tags[0]) { try stage.relate(0, item, "tags", to: [tags[2]]) }
     // The second one was taken out by itself.
-    expect(stage, item, "tags", [tags[0], tags[2]], isOrdered: false)
+    stage.expectAll(item, "tags", [tags[0], tags[2]], isOrdered: false)
   }
 
   @Test("It is in a set that the other host edited as well")
@@ -79,7 +62,7 @@ struct OwnCutTests {
     try await stage.settle()
     try stage.relate(1, item, "tags", to: tags)
     try await deleteEdited(stage, tags[0])
-    expect(stage, item, "tags", tags, isOrdered: false)
+    stage.expectAll(item, "tags", tags, isOrdered: false)
   }
 
   @Test("It is not in a set that somebody took it out of before", arguments: [false, true])
@@ -93,7 +76,7 @@ struct OwnCutTests {
     try await deleteEdited(stage, tags[0]) {
       if isEditedAfter { try stage.relate(0, item, "tags", to: [tags[1]]) }
     }
-    expect(stage, item, "tags", isEditedAfter ? [tags[1]] : [])
+    stage.expectAll(item, "tags", isEditedAfter ? [tags[1]] : [])
   }
 
   @Test("It is not in a set that the other host took it out of")
@@ -105,12 +88,12 @@ struct OwnCutTests {
     try await stage.settle()
     try stage.relate(1, item, "tags", to: [])
     try await deleteEdited(stage, tag)
-    expect(stage, item, "tags", [])
+    stage.expectAll(item, "tags", [])
   }
 
   @Test("What referred to it does so again")
   func references() async throws {
-    let stage = try await Stage(.memory, model: Self.model())
+    let stage = try await Stage(.memory, model: Stage.editsWin())
     let item = try stage.insert(0)
     let box = try stage.insert(0, "Box")
     let badge = try stage.insert(0, "Badge")
@@ -118,8 +101,8 @@ struct OwnCutTests {
     try stage.relate(0, item, "badge", badge)
     try await stage.settle()
     try await deleteEdited(stage, box)
-    expect(stage, item, "box", [box])
+    stage.expectAll(item, "box", [box])
     try await deleteEdited(stage, badge)
-    expect(stage, badge, "owner", [item])
+    stage.expectAll(badge, "owner", [item])
   }
 }

@@ -7,11 +7,6 @@ import Testing
 /// Somebody deletes an object, and an edit of who had not heard of that brings it back: it has all that who edited it knew of it,
 /// also what the delete had cut at others.
 struct RevivedCutTests {
-  private static func model(_ model: ManagedObjectModel = Stage.model()) -> ManagedObjectModel {
-    for entity in model.entities { entity.deletePolicy = .editWins }
-    return model
-  }
-
   /// The first host deletes the object, and the second one edits it meanwhile.
   private func deleteAndEdit(
     _ stage: Stage, _ id: UUID, meanwhile: () throws -> Void = {}
@@ -25,17 +20,6 @@ struct RevivedCutTests {
     for host in stage.hosts { #expect(host.image.things[id] != nil, "\(host.name)") }
   }
 
-  private func expect(
-    _ stage: Stage, _ item: UUID, _ property: String, _ value: [UUID],
-    _ location: SourceLocation = #_sourceLocation
-  ) {
-    for host in stage.hosts {
-      #expect(
-        Image.identities(in: host.image.value(item, property)) == value, "\(host.name)",
-        sourceLocation: location)
-    }
-  }
-
   @Test("It is in the sets that its deleter knew it in")
   func set() async throws {
     let stage = try await Stage(.memory, model: Stage.tagged())
@@ -44,7 +28,7 @@ struct RevivedCutTests {
     for item in items { try stage.relate(0, item, "tags", to: [tag]) }
     try await stage.settle()
     try await deleteAndEdit(stage, tag)
-    for item in items { expect(stage, item, "tags", [tag]) }
+    for item in items { stage.expectAll(item, "tags", [tag]) }
   }
 
   @Test("So it is in a set that is edited meanwhile", arguments: [false, true])
@@ -65,18 +49,18 @@ struct RevivedCutTests {
 
   @Test("It is where it was in an ordered set")
   func orderedSet() async throws {
-    let stage = try await Stage(.memory, model: Self.model())
+    let stage = try await Stage(.memory, model: Stage.editsWin())
     let item = try stage.insert(0)
     let tags = try (0..<3).map { _ in try stage.insert(0, "Tag") }
     try stage.relate(0, item, "tags", to: tags)
     try await stage.settle()
     try await deleteAndEdit(stage, tags[1])
-    expect(stage, item, "tags", tags)
+    stage.expectAll(item, "tags", tags)
   }
 
   @Test("What referred to it does so again")
   func references() async throws {
-    let stage = try await Stage(.memory, model: Self.model())
+    let stage = try await Stage(.memory, model: Stage.editsWin())
     let item = try stage.insert(0)
     let box = try stage.insert(0, "Box")
     let badge = try stage.insert(0, "Badge")
@@ -84,9 +68,9 @@ struct RevivedCutTests {
     try stage.relate(0, item, "badge", badge)
     try await stage.settle()
     try await deleteAndEdit(stage, box)
-    expect(stage, item, "box", [box])
+    stage.expectAll(item, "box", [box])
     try await deleteAndEdit(stage, badge)
-    expect(stage, badge, "owner", [item])
+    stage.expectAll(badge, "owner", [item])
   }
 
   @Test("A set that somebody took it out of by itself before that does not have it")
@@ -99,19 +83,19 @@ struct RevivedCutTests {
     try stage.relate(0, items[0], "tags", to: [])
     try await stage.sync(0)
     try await deleteAndEdit(stage, tag)
-    expect(stage, items[0], "tags", [])
-    expect(stage, items[1], "tags", [tag])
+    stage.expectAll(items[0], "tags", [])
+    stage.expectAll(items[1], "tags", [tag])
   }
 
   @Test("A reference that was set anew meanwhile stays so")
   func setAnew() async throws {
-    let stage = try await Stage(.memory, model: Self.model())
+    let stage = try await Stage(.memory, model: Stage.editsWin())
     let item = try stage.insert(0)
     let boxes = try (0..<2).map { _ in try stage.insert(0, "Box") }
     try stage.relate(0, item, "box", boxes[0])
     try await stage.settle()
     try await deleteAndEdit(stage, boxes[0]) { try stage.relate(1, item, "box", boxes[1]) }
-    expect(stage, item, "box", [boxes[1]])
+    stage.expectAll(item, "box", [boxes[1]])
   }
 
   @Test("Two that bring it back say the same, whoever comes first", arguments: [1, 2])
@@ -128,7 +112,7 @@ struct RevivedCutTests {
     for number in 1..<3 { _ = try await stage.hosts[number].engine.pull() }
     try await stage.sync(first)
     try await stage.settle()
-    expect(stage, item, "tags", [tag])
+    stage.expectAll(item, "tags", [tag])
   }
 
   @Test("The delete and its cuts come in several parts")
@@ -139,7 +123,7 @@ struct RevivedCutTests {
     for item in items { try stage.relate(0, item, "tags", to: [tag]) }
     try await stage.settle()
     try await deleteAndEdit(stage, tag)
-    for item in items { expect(stage, item, "tags", [tag]) }
+    for item in items { stage.expectAll(item, "tags", [tag]) }
   }
 
   /// The second host's journal names what is out of a property, and an undo puts it in.
@@ -166,7 +150,7 @@ struct RevivedCutTests {
     try stage.set(1, tags[0], ["name": .string("edited")])
     try await stage.sync(1)
     try await stage.settle()
-    expect(stage, item, "tags", [tags[1]])
+    stage.expectAll(item, "tags", [tags[1]])
     try await undo(stage, item, "tags")
     for host in stage.hosts {
       #expect(Set(Image.identities(in: host.image.value(item, "tags"))) == Set(tags))
@@ -175,7 +159,7 @@ struct RevivedCutTests {
 
   @Test("A reference that its deleter edited since is null, and in the journal")
   func referenceEditedSince() async throws {
-    let stage = try await Stage(.memory, model: Self.model())
+    let stage = try await Stage(.memory, model: Stage.editsWin())
     let item = try stage.insert(0)
     let boxes = try (0..<2).map { _ in try stage.insert(0, "Box") }
     try stage.relate(0, item, "box", boxes[0])
@@ -187,8 +171,8 @@ struct RevivedCutTests {
     try stage.set(1, boxes[0], ["name": .string("edited")])
     try await stage.sync(1)
     try await stage.settle()
-    expect(stage, item, "box", [])
+    stage.expectAll(item, "box", [])
     try await undo(stage, item, "box")
-    expect(stage, item, "box", [boxes[0]])
+    stage.expectAll(item, "box", [boxes[0]])
   }
 }

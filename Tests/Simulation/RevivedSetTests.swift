@@ -30,16 +30,6 @@ struct RevivedSetTests {
     return (stage, item, tags)
   }
 
-  private func expect(
-    _ stage: Stage, _ item: UUID, _ tags: [UUID], of property: String = "tags",
-    _ location: SourceLocation = #_sourceLocation
-  ) {
-    for host in stage.hosts {
-      let value = Image.identities(in: host.image.value(item, property))
-      #expect(value == tags, "\(host.name)", sourceLocation: location)
-    }
-  }
-
   @Test("A set that another replica changed has the element that came back before its object")
   func elementBefore() async throws {
     let (stage, item, tags) = try await deletedUnseen(Stage.tagged())
@@ -60,7 +50,7 @@ struct RevivedSetTests {
     try stage.set(1, tags[0], ["name": .string("edited")])
     try await stage.sync(1)
     try await stage.settle()
-    expect(stage, item, [tags[1], tags[0], tags[2]])
+    stage.expectAll(item, "tags", [tags[1], tags[0], tags[2]])
   }
 
   @Test("A set that is back has the element that comes back after its object")
@@ -85,7 +75,7 @@ struct RevivedSetTests {
     try stage.set(1, item, ["title": .string("edited")])
     try await stage.sync(1)
     try await stage.settle()
-    expect(stage, item, [boxes[0]], of: "box")
+    stage.expectAll(item, "box", [boxes[0]])
   }
 
   @Test(
@@ -108,7 +98,7 @@ struct RevivedSetTests {
     try await stage.sync(1)
     try await stage.settle()
     // Who edited it knew it there (`DeleteCuts`).
-    expect(stage, item, [tag])
+    stage.expectAll(item, "tags", [tag])
   }
 
   @Test(

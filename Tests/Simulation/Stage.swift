@@ -208,6 +208,25 @@ final class Stage {
     }
   }
 
+  /// A model in which an edit wins against a delete, of every entity.
+  static func editsWin(_ model: ManagedObjectModel = Stage.model()) -> ManagedObjectModel {
+    for entity in model.entities { entity.deletePolicy = .editWins }
+    return model
+  }
+
+  /// What an object has in a relationship, at every host.
+  func expectAll(
+    _ object: UUID, _ property: String, _ value: [UUID], isOrdered: Bool = true,
+    _ location: SourceLocation = #_sourceLocation
+  ) {
+    for host in hosts {
+      let shown = Image.identities(in: host.image.value(object, property))
+      #expect(
+        isOrdered ? shown == value : Set(shown) == Set(value), "\(host.name)",
+        sourceLocation: location)
+    }
+  }
+
   // MARK: - Sync
 
   func sync(_ number: Int) async throws {

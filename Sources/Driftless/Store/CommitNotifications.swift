@@ -173,30 +173,27 @@ final class CommitNotifications: Sendable {
 
   /// A stream of transaction numbers.
   func stream(_ newest: @escaping @Sendable () -> Int64?) -> AsyncStream<Int64> {
-    AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-      watch(newest)
-      let number = state.withLock { state in
-        state.nextNumber += 1
-        state.streams[state.nextNumber] = continuation
-        return state.nextNumber
-      }
-      continuation.onTermination = { [weak self] _ in
-        self?.state.withLock { $0.streams[number] = nil }
-      }
-    }
+    stream(newest, in: \.streams)
   }
 
   /// A stream that yields when somebody rings, and after commits.
   func bells(_ newest: @escaping @Sendable () -> Int64?) -> AsyncStream<Void> {
+    stream(newest, in: \.bells)
+  }
+
+  private func stream<Element>(
+    _ newest: @escaping @Sendable () -> Int64?,
+    in streams: any WritableKeyPath<State, [Int: AsyncStream<Element>.Continuation]> & Sendable
+  ) -> AsyncStream<Element> {
     AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       watch(newest)
       let number = state.withLock { state in
         state.nextNumber += 1
-        state.bells[state.nextNumber] = continuation
+        state[keyPath: streams][state.nextNumber] = continuation
         return state.nextNumber
       }
       continuation.onTermination = { [weak self] _ in
-        self?.state.withLock { $0.bells[number] = nil }
+        self?.state.withLock { $0[keyPath: streams][number] = nil }
       }
     }
   }
