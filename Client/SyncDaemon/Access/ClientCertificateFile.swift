@@ -1,6 +1,5 @@
 import Driftless
 package import Foundation
-import Glibc
 
 /// The certificate by which a store's host shows itself to its server, where that asks for one, and its private key: one file
 /// beside the store that nobody else may read, so that no end of a process parts the two.
@@ -17,11 +16,7 @@ package enum ClientCertificateFile {
   private static let bytesMax = 1 << 20
 
   /// The file of a store, where it has one.
-  package static func kept(forStore store: URL) -> URL? {
-    let url = url(forStore: store)
-    var status = stat()
-    return lstat(url.path, &status) == 0 ? url : nil
-  }
+  package static func kept(forStore store: URL) -> URL? { SideFile.kept(url(forStore: store)) }
 
   /// Reads a certificate and its key in PEM.
   ///
@@ -57,34 +52,15 @@ package enum ClientCertificateFile {
 
   /// What a plain file holds; one with a private key is for its owner alone.
   private static func plainText(of url: URL) throws(Failure) -> String {
-    // A pipe would be waited for without end.
-    let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else {
-      let reason = errno
-      if reason == EMFILE || reason == ENFILE { throw .noFileLeft(for: url.path) }
-      throw failure(url, String(cString: strerror(reason)))
-    }
-    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-    var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      throw failure(url, "it is no plain file")
-    }
-    let data: Data
-    do {
-      // Nothing is nil here, and no error.
-      data = try file.read(upToCount: bytesMax + 1) ?? Data()
-    } catch {
-      throw failure(url, "it cannot be read")
-    }
-    guard data.count <= bytesMax else {
+    let content = try SideFile.read(url, bytesMax: bytesMax + 1) { failure(url, $0.reason) }
+    guard content.data.count <= bytesMax else {
       throw failure(url, "it has more than \(bytesMax) bytes")
     }
-    let text = String(decoding: data, as: UTF8.self)
-    guard !text.contains("PRIVATE KEY-----") || status.st_mode & 0o077 == 0 else {
+    let text = content.text
+    guard !text.contains("PRIVATE KEY-----") || content.isForOwnerAlone else {
       throw Failure(
         .notAllowed, code: "client-key-readable",
-        "\(url.path) has a private key and can be read by others (mode "
-          + "\(String(status.st_mode & 0o777, radix: 8))).",
+        "\(url.path) has a private key and can be read by others (mode \(content.modeText)).",
         suggestion: "chmod 600 \(url.path.shellWord)")
     }
     return text
@@ -92,7 +68,7 @@ package enum ClientCertificateFile {
 
   /// Keeps a certificate with its key beside a store: a new file for its owner alone, moved into place.
   package static func write(_ text: String, forStore store: URL) throws(Failure) {
-    try SideFileDraft.put(text, at: url(forStore: store), beside: store.path) { reason in
+    try SideFile.put(text, at: url(forStore: store), beside: store.path) { reason in
       unwritable("cannot be kept in \(url(forStore: store).path): \(reason)")
     }
   }
@@ -100,8 +76,7 @@ package enum ClientCertificateFile {
   /// The store's host shows none from now on.
   package static func remove(forStore store: URL) throws(Failure) {
     let url = url(forStore: store)
-    guard unlink(url.path) != 0, errno != ENOENT else { return }
-    throw unwritable("in \(url.path) cannot be removed: \(String(cString: strerror(errno)))")
+    try SideFile.remove(url) { unwritable("in \(url.path) cannot be removed: \($0)") }
   }
 
   private static func unwritable(_ what: String) -> Failure {

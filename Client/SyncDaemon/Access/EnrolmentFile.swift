@@ -113,7 +113,7 @@ package final class EnrolmentFile: Sendable {
     let file = url(forStore: store)
     let text =
       (try? JSONEncoder().encode(entries)).map { String(decoding: $0, as: UTF8.self) } ?? ""
-    try SideFileDraft.put(text + "\n", at: file, beside: store.path) { unwritable(file, $0) }
+    try SideFile.put(text + "\n", at: file, beside: store.path) { unwritable(file, $0) }
     // The code is used up by what comes next.
     try synchronize(file)
   }

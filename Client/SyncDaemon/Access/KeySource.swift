@@ -1,7 +1,6 @@
 import Driftless
 package import DriftlessProtocol
 package import Foundation
-import Glibc
 
 /// Where the keys of a store's encrypted properties come from.
 package enum KeySource: Hashable, Sendable {
@@ -57,62 +56,50 @@ package enum KeyFile {
   private static let suffix = "-driftless-keys"
 
   /// The file of a store, where it has one.
-  package static func kept(forStore store: URL) -> URL? {
-    let url = url(forStore: store)
-    var status = stat()
-    return lstat(url.path, &status) == 0 ? url : nil
-  }
+  package static func kept(forStore store: URL) -> URL? { SideFile.kept(url(forStore: store)) }
 
   /// Reads a file.
   ///
   /// - Throws: `Failure` when it cannot be read, others may read it, or it holds no keys.
   package static func read(_ url: URL) throws(Failure) -> KeyRing {
-    // A pipe would be waited for without end.
-    let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else {
-      let reason = errno
-      if reason == EMFILE || reason == ENFILE { throw .noFileLeft(for: url.path) }
-      throw Failure(
-        .notAllowed, code: "no-key",
-        "\(url.path) cannot be read: \(String(cString: strerror(reason))).",
-        suggestion: "give the path of a key file: syncctl key create FILE makes one")
+    let content = try SideFile.read(url, bytesMax: KeyRing.textBytesMax + 1) { problem in
+      unread(url, problem)
     }
-    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-    // The open file is looked at, not the path: nobody can swap it in between.
-    var information = stat()
-    guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
-      throw Failure(
-        .notAllowed, code: "no-key", "\(url.path) is not a plain file.",
-        suggestion: "give the path of a key file")
-    }
-    guard information.st_mode & 0o077 == 0 else {
+    guard content.isForOwnerAlone else {
       throw Failure(
         .notAllowed, code: "key-readable",
-        "\(url.path) can be read by others (mode \(String(information.st_mode & 0o777, radix: 8))).",
+        "\(url.path) can be read by others (mode \(content.modeText)).",
         suggestion:
           "chmod 600 \(url.path.shellWord); who could read it may have the keys: syncctl key rotate"
       )
     }
-    let data: Data
-    do {
-      // Nothing is nil here, and no error.
-      data = try file.read(upToCount: KeyRing.textBytesMax + 1) ?? Data()
-    } catch {
-      throw Failure(
-        .notAllowed, code: "no-key", "\(url.path) cannot be read.", suggestion: "check the disk")
-    }
-    guard !data.isEmpty else {
+    guard !content.data.isEmpty else {
       throw Failure(
         .badData, code: "no-key", "\(url.path) is empty.",
         suggestion: "copy it again: what broke off leaves an empty file")
     }
-    return try ring(in: data, from: url.path)
+    return try ring(in: content.data, from: url.path)
+  }
+
+  private static func unread(_ url: URL, _ problem: SideFile.Problem) -> Failure {
+    let (what, suggestion) =
+      switch problem {
+      case .cannotOpen:
+        (
+          "cannot be read: \(problem.reason)",
+          "give the path of a key file: syncctl key create FILE makes one"
+        )
+      case .isNotPlain: ("is not a plain file", "give the path of a key file")
+      case .cannotRead: ("cannot be read", "check the disk")
+      }
+    return Failure(
+      .notAllowed, code: "no-key", "\(url.path) \(what).", suggestion: suggestion)
   }
 
   /// Keeps keys in a file: a new one with mode 0600, moved into place, so that no half file is ever read.
   package static func write(_ ring: KeyRing, to url: URL) throws(Failure) {
     let store = url.path.hasSuffix(suffix) ? String(url.path.dropLast(suffix.count)) : url.path
-    try SideFileDraft.put(ring.text, at: url, beside: store) { reason in
+    try SideFile.put(ring.text, at: url, beside: store) { reason in
       Failure(
         .failed, code: "key-unwritable", "The keys cannot be kept in \(url.path): \(reason).",
         suggestion: "make the folder writable, and room in it")
@@ -122,11 +109,11 @@ package enum KeyFile {
   /// Removes the file beside a store. One that is not there is no error.
   package static func remove(forStore store: URL) throws(Failure) {
     let url = url(forStore: store)
-    guard unlink(url.path) != 0, errno != ENOENT else { return }
-    throw Failure(
-      .failed, code: "key-unwritable",
-      "\(url.path) cannot be removed: \(String(cString: strerror(errno))).",
-      suggestion: "remove it by hand")
+    try SideFile.remove(url) { reason in
+      Failure(
+        .failed, code: "key-unwritable", "\(url.path) cannot be removed: \(reason).",
+        suggestion: "remove it by hand")
+    }
   }
 
   static func ring(in data: Data, from source: String) throws(Failure) -> KeyRing {

@@ -33,33 +33,29 @@ package enum TokenFile {
   package static func textIfThere(
     at url: URL, bytesMax: Int = 8_192
   ) throws(Failure) -> String? {
-    // A pipe would be waited for without end.
-    let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else {
-      let reason = errno
-      if reason == EMFILE || reason == ENFILE { throw .noFileLeft(for: url.path) }
-      if reason == ENOENT { return nil }
-      if reason == EACCES { throw notReadable(url) }
-      throw Failure(
-        .notAllowed, code: "no-token",
-        "\(url.path) cannot be read: \(String(cString: strerror(reason))).",
-        suggestion: "syncctl enroll --store STORE --server URL --zone NAME --token-file FILE")
+    let content = try SideFile.readIfThere(url, bytesMax: bytesMax) { problem in
+      if case .cannotOpen(EACCES) = problem { return notReadable(url) }
+      if case .isNotPlain = problem {
+        return Failure(
+          .notAllowed, code: "no-token", "\(url.path) is not a plain file.",
+          suggestion: "give the path of a file that holds the token alone")
+      }
+      return unread(url, problem)
     }
-    defer { close(descriptor) }
-    // The open file is looked at, not the path: nobody can swap it in between.
-    var information = stat()
-    guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
-      throw Failure(
-        .notAllowed, code: "no-token", "\(url.path) is not a plain file.",
-        suggestion: "give the path of a file that holds the token alone")
-    }
-    guard information.st_mode & 0o077 == 0 else {
+    guard let content else { return nil }
+    guard content.isForOwnerAlone else {
       throw Failure(
         .notAllowed, code: "token-readable",
-        "\(url.path) can be read by others (mode \(String(information.st_mode & 0o777, radix: 8))).",
+        "\(url.path) can be read by others (mode \(content.modeText)).",
         suggestion: "chmod 600 \(url.path.shellWord)")
     }
-    return readAll(descriptor, bytesMax)
+    return content.text
+  }
+
+  private static func unread(_ url: URL, _ problem: SideFile.Problem) -> Failure {
+    Failure(
+      .notAllowed, code: "no-token", "\(url.path) cannot be read: \(problem.reason).",
+      suggestion: "syncctl enroll --store STORE --server URL --zone NAME --token-file FILE")
   }
 
   /// Whose the file is, and who may not read it.
@@ -90,7 +86,7 @@ package enum TokenFile {
   /// Keeps a token: a new file with mode 0600, moved into place, so that no half token is ever
   /// read.
   package static func write(_ token: String, to url: URL) throws(Failure) {
-    try SideFileDraft.put(token + "\n", at: url, beside: storePath(of: url)) { reason in
+    try SideFile.put(token + "\n", at: url, beside: storePath(of: url)) { reason in
       Failure(
         .failed, code: "token-unwritable", "The token cannot be kept in \(url.path): \(reason).",
         suggestion: "make the store's folder writable, and room in it")
@@ -100,11 +96,11 @@ package enum TokenFile {
   /// Removes the token of a store. One that is not there is no error.
   package static func remove(forStore store: URL) throws(Failure) {
     let url = url(forStore: store)
-    guard unlink(url.path) != 0, errno != ENOENT else { return }
-    throw Failure(
-      .failed, code: "token-unwritable",
-      "\(url.path) cannot be removed: \(String(cString: strerror(errno))).",
-      suggestion: "remove it, and revoke the token at the server: driftless-server token revoke")
+    try SideFile.remove(url) { reason in
+      Failure(
+        .failed, code: "token-unwritable", "\(url.path) cannot be removed: \(reason).",
+        suggestion: "remove it, and revoke the token at the server: driftless-server token revoke")
+    }
   }
 
   private static func storePath(of token: URL) -> String {
@@ -122,11 +118,5 @@ package enum TokenFile {
         suggestion: "driftless-server token create --zone NAME --data DIR")
     }
     return token
-  }
-
-  private static func readAll(_ descriptor: Int32, _ bytesMax: Int) -> String {
-    var bytes = [UInt8](repeating: 0, count: bytesMax)
-    let count = Glibc.read(descriptor, &bytes, bytes.count)
-    return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
   }
 }
