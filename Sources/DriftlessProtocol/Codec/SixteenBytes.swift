@@ -70,4 +70,19 @@ struct SixteenBytes: Hashable, Sendable {
       return String(repeating: "0", count: 16 - digits.count) + digits
     }.joined()
   }
+
+  /// - Parameter name: What the error calls it: `A chain`.
+  init(from decoder: any Decoder, as name: String) throws {
+    let container = try decoder.singleValueContainer()
+    guard let bytes = SixteenBytes(hexadecimal: try container.decode(String.self)) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "\(name) is 32 hexadecimal digits")
+    }
+    self = bytes
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(hexadecimal)
+  }
 }

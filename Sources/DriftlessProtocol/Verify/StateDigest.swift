@@ -83,16 +83,8 @@ public struct StateDigest: Hashable, Sendable {
 
 extension StateDigest: Codable {
   public init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    guard let digest = StateDigest(hexadecimal: try container.decode(String.self)) else {
-      throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "A digest is 32 hexadecimal digits")
-    }
-    self = digest
+    digest = try SixteenBytes(from: decoder, as: "A digest")
   }
 
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(hexadecimal)
-  }
+  public func encode(to encoder: any Encoder) throws { try digest.encode(to: encoder) }
 }

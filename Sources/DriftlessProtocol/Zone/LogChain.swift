@@ -58,18 +58,10 @@ extension LogChain: CustomStringConvertible {
 
 extension LogChain: Codable {
   public init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    guard let chain = LogChain(hexadecimal: try container.decode(String.self)) else {
-      throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "A chain is 32 hexadecimal digits")
-    }
-    self = chain
+    digest = try SixteenBytes(from: decoder, as: "A chain")
   }
 
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(hexadecimal)
-  }
+  public func encode(to encoder: any Encoder) throws { try digest.encode(to: encoder) }
 }
 
 /// A place in a zone's log that proves which log it is of.

@@ -212,15 +212,23 @@ struct PendingReader {
   ) throws {
     guard let values = try values(of: key, object, entity) else { return }
     let place = place(kind, entity, entity.all)
-    for (index, property) in entity.properties.enumerated() {
-      let cell = try wholeCell(kind, key, object, property, values)
-      if !cell.isEmpty { properties += 1 }
-      bytes += cell.bytes
-      drafts[place].columns[index].append(cell)
-    }
+    try appendCells(at: place, kind, key, object, values)
     drafts[place].append(key, transaction: object.lastTransaction)
     try claims.add(key, entity, values, leaving: unsent[key])
     objects += 1
+  }
+
+  /// What a draft's columns get of an object.
+  private mutating func appendCells(
+    at place: Int, _ kind: ChangeSetIndex.Group.Kind, _ key: ObjectKey, _ object: PendingObject,
+    _ values: [PropertyValue]
+  ) throws {
+    for column in drafts[place].columns.indices {
+      let cell = try wholeCell(kind, key, object, drafts[place].columns[column].property, values)
+      if !cell.isEmpty { properties += 1 }
+      bytes += cell.bytes
+      drafts[place].columns[column].append(cell)
+    }
   }
 
   /// A new object whose properties were edited at different times, each of which counts: it is
@@ -233,13 +241,7 @@ struct PendingReader {
     guard let values = try values(of: key, object, entity) else { return }
     for (index, edit) in edits.enumerated() {
       let place = place(index == 0 ? kind : .update, entity, edit.properties)
-      for column in drafts[place].columns.indices {
-        let property = drafts[place].columns[column].property
-        let cell = try wholeCell(kind, key, object, property, values)
-        if !cell.isEmpty { properties += 1 }
-        bytes += cell.bytes
-        drafts[place].columns[column].append(cell)
-      }
+      try appendCells(at: place, kind, key, object, values)
       drafts[place].append(key, transaction: edit.transaction)
     }
     try claims.add(key, entity, values, leaving: unsent[key])

@@ -96,26 +96,37 @@ struct SentFrame {
   ) throws {
     let changeSet = try opened()
     let keys = try objectKeys(changeSet.index, deleted: pending)
-    var column = 0
+    for (group, reader) in columns(of: changeSet, where: { $0.needsBase }) {
+      guard !reader.isOfOtherType else { continue }
+      for (row, object) in group.objects.enumerated() {
+        guard let key = keys[object], kept[key]?.contains(reader.property.name) == true
+        else { continue }
+        // An insert and a revival say a whole set.
+        try rebase(
+          key, reader, row: row, keys: keys, changeSet.index,
+          isWhole: reader.saysWhole || group.kind != .update)
+      }
+    }
+  }
+
+  /// The columns of the change set whose properties are here and are meant, each with its group.
+  private func columns(
+    of changeSet: ChangeSet, where isMeant: (SyncSchema.Property) -> Bool
+  ) -> [(group: ChangeSetIndex.Group, reader: PropertyReader)] {
+    var found: [(group: ChangeSetIndex.Group, reader: PropertyReader)] = []
+    var columns = changeSet.columns.makeIterator()
     for group in changeSet.index.groups {
       let names = changeSet.index.entities[group.entity]
       let entity = schema.entity(namedNowOrBefore: names.name)
       for index in group.properties {
-        defer { column += 1 }
-        guard let property = entity?.property(namedNowOrBefore: names.properties[index]),
-          property.needsBase,
-          let reader = PropertyReader(property: property, column: changeSet.columns[column]),
-          !reader.isOfOtherType
+        guard let column = columns.next(),
+          let property = entity?.property(namedNowOrBefore: names.properties[index]),
+          isMeant(property), let reader = PropertyReader(property: property, column: column)
         else { continue }
-        for (row, object) in group.objects.enumerated() {
-          guard let key = keys[object], kept[key]?.contains(property.name) == true else { continue }
-          // An insert and a revival say a whole set.
-          try rebase(
-            key, reader, row: row, keys: keys, changeSet.index,
-            isWhole: reader.saysWhole || group.kind != .update)
-        }
+        found.append((group, reader))
       }
     }
+    return found
   }
 
   private mutating func rebase(
@@ -155,31 +166,23 @@ struct SentFrame {
     // A damaged one was never taken by a server, and goes with the log.
     guard let changeSet = try? ChangeSetDecoder().decode(outbox.frame) else { return }
     let keys = try objectKeys(changeSet.index, deleted: pending)
-    var column = 0
-    for group in changeSet.index.groups {
-      let names = changeSet.index.entities[group.entity]
-      let entity = schema.entity(namedNowOrBefore: names.name)
-      for index in group.properties {
-        defer { column += 1 }
-        guard let property = entity?.property(namedNowOrBefore: names.properties[index]),
-          case .elements(let relationship) = property.kind,
-          let reader = PropertyReader(property: property, column: changeSet.columns[column])
+    for (group, reader) in columns(of: changeSet, where: { $0.relationship != nil }) {
+      let property = reader.property
+      guard case .elements(let relationship) = property.kind else { continue }
+      for (row, object) in group.objects.enumerated() {
+        guard let key = keys[object], pending[key]?.transaction(of: property.slot) != nil,
+          try transaction.knownRow(key) != nil
         else { continue }
-        for (row, object) in group.objects.enumerated() {
-          guard let key = keys[object], pending[key]?.transaction(of: property.slot) != nil,
-            try transaction.knownRow(key) != nil
-          else { continue }
-          let change = reader.elements(row)
-          let local = Set(try transaction.toManyKeys(of: key, relationship))
-          let gone = change.adds.compactMap { keys[$0] }.filter { !local.contains($0) }
-          let back = local.intersection(change.removes.compactMap { keys[$0] })
-          // A whole set takes out all that it does not name.
-          let left =
-            reader.saysWhole || group.kind != .update
-            ? local.subtracting(change.adds.compactMap { keys[$0] }) : back
-          try rebase(key, property.name, adding: gone, removing: left)
-          try rebase(key, OfferedSets.name(property.name), adding: gone, removing: back)
-        }
+        let change = reader.elements(row)
+        let local = Set(try transaction.toManyKeys(of: key, relationship))
+        let gone = change.adds.compactMap { keys[$0] }.filter { !local.contains($0) }
+        let back = local.intersection(change.removes.compactMap { keys[$0] })
+        // A whole set takes out all that it does not name.
+        let left =
+          reader.saysWhole || group.kind != .update
+          ? local.subtracting(change.adds.compactMap { keys[$0] }) : back
+        try rebase(key, property.name, adding: gone, removing: left)
+        try rebase(key, OfferedSets.name(property.name), adding: gone, removing: back)
       }
     }
   }
