@@ -56,12 +56,6 @@ struct CommonOptions: ParsableArguments {
     try report.reporting(check: placeInWords, body)
   }
 
-  /// As `reporting`, for what goes on until somebody ends it.
-  func reportingWhenEnded(_ body: () async throws -> Void) async throws {
-    defer { if let folder = try? folder() { DataFolder.giveToOwner(folder) } }
-    do { try await body() } catch { try report.report(error, check: placeInWords) }
-  }
-
   /// As the command line says it.
   var place: String {
     // A password is for nobody's terminal or log.

@@ -14,9 +14,6 @@ extension SyncEngine {
     pendingCache = nil
   }
 
-  /// Whether this engine has the store's sync lock: no other process syncs the store then.
-  package var holdsSyncLock: Bool { syncLock != nil }
-
   /// Makes the sync lock's file anew where somebody removed it.
   ///
   /// - Returns: Whether this engine has the lock.

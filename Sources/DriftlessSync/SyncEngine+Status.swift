@@ -110,16 +110,17 @@ extension SyncEngine {
   /// - Parameters:
   ///   - store: the replica.
   ///   - number: entries after this one.
-  ///   - limit: the most entries to give.
+  ///   - limit: the most entries to give; nil for 10,000.
   ///   - keys: what encrypted values are opened with that were sealed when they were settled; without, they are `"sealed"`.
   /// - Throws: `StoreError`; `SyncError` (`damagedState`) where an entry of the journal cannot be read.
   public static func conflicts(
-    of store: PersistentStore, after number: Int64 = 0, limit: Int = 10_000, keys: KeyRing? = nil
+    of store: PersistentStore, after number: Int64 = 0, limit: Int? = nil, keys: KeyRing? = nil
   ) throws -> [JournalEntry] {
     try store.read { transaction in
       guard try EngineTables.exist(on: transaction.connection) else { return [] }
       let entries = try Journal.entries(
-        after: number, limit: max(0, limit), on: transaction.connection)
+        after: number, limit: max(0, limit ?? SyncTuning.journalEntriesMax),
+        on: transaction.connection)
       let opener = OpenedEntries(transaction, SyncSchema(store.schema, keys: keys))
       return try entries.map(opener.opened)
     }

@@ -119,7 +119,7 @@ enum SyncTuning {
   static let massDeleteFloor = 50
   /// Objects. Ten thousand at once are a purge, which is announced, or a mistake.
   static let massDeleteCount = 10_000
-  /// Journal entries that one read gives at most.
+  /// Journal entries that one read gives at most, where its caller says no other number.
   static let journalEntriesMax = 10_000
   /// Changes. So many that are pending are counted for a status, in some 30 ms; of more it says that there are more.
   static let statusChangesMax = 100_000

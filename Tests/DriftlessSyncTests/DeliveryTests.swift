@@ -84,6 +84,22 @@ struct DeliveryTests {
     }
   }
 
+  @Test("A network that is cut carries nothing, and all of it once it is mended")
+  func cut() async throws {
+    var world = try await World(1)
+    let network = FaultyTransport(world.zone, seed: 1, faults: .none)
+    world.replicas.append(
+      try await TestReplica("far", zone: world.zone, clock: world.clock, transport: network))
+    let id = try world[1].insert("Item", ["title": .string("far")])
+    network.setCut(true)
+    await #expect(throws: FaultyTransport.Lost.self) { try await world[1].sync() }
+    try await world[0].sync()
+    #expect(try !world[0].exists(id))
+    network.setCut(false)
+    try await world.settle()
+    #expect(try world[0].value(id, "title") == .string("far"))
+  }
+
   @Test("F51 Of three edits with equal clocks every replica takes the same one, whoever relays it")
   func equalClocks() async throws {
     for first in 0..<3 {

@@ -29,13 +29,6 @@ package enum RowArchive {
     return values
   }
 
-  package static func decodeKeys(_ data: Data) throws -> [ObjectKey] {
-    try decodeValues(data).map {
-      guard case .reference(let key) = $0 else { throw Reader.damaged }
-      return key
-    }
-  }
-
   private static func append(_ number: UInt64, to bytes: inout [UInt8]) {
     bytes.append(littleEndian: number)
   }

@@ -84,27 +84,6 @@ extension WriteTransaction {
     try setPlace(changes[last == nil ? 0 : 1], of: key, in: toOne)
   }
 
-  /// Writes places of pairs of an ordered many-to-many relationship as they are. Pairs that are not there are passed over;
-  /// the change of the relationship is recorded by the caller.
-  package func setPairPlaces(
-    _ places: [(key: ObjectKey, place: Int64)], of source: ObjectKey,
-    in relationship: RelationshipDescription
-  ) throws {
-    guard let join = schema.joinTable(for: relationship), let order = join.destinationOrderColumn
-    else { return }
-    let statement = try connection.prepare(
-      """
-      UPDATE "\(join.name)" SET "\(order)" = ? WHERE "\(join.sourceColumn)" = ?
-      AND "\(join.destinationColumn)" = ?
-      """)
-    for (key, place) in places {
-      statement.bind(place, at: 1)
-      statement.bind(source.key, at: 2)
-      statement.bind(key.key, at: 3)
-      try statement.run()
-    }
-  }
-
   private func orderColumn(of relationship: RelationshipDescription) -> OrderColumn? {
     if let join = schema.joinTable(for: relationship) {
       return join.destinationOrderColumn.map {
@@ -139,29 +118,6 @@ extension WriteTransaction {
 }
 
 extension ReadTransaction {
-  /// The objects of an ordered many-to-many relationship in their order, with their places; nil for a pair that was never
-  /// given one. Empty for any other relationship.
-  package func pairPlaces(
-    of source: ObjectKey, in relationship: RelationshipDescription
-  ) throws -> [(key: ObjectKey, place: Int64?)] {
-    guard let join = schema.joinTable(for: relationship), let order = join.destinationOrderColumn,
-      let destination = relationship.destinationEntity
-    else { return [] }
-    let statement = try connection.prepare(
-      """
-      SELECT t.Z_PK, t.Z_ENT, j."\(order)" FROM "\(join.name)" j
-      JOIN "\(schema.table(for: destination).name)" t ON t.Z_PK = j."\(join.destinationColumn)"
-      WHERE j."\(join.sourceColumn)" = ? ORDER BY j."\(order)", t.Z_PK
-      """)
-    defer { statement.reset() }
-    statement.bind(source.key, at: 1)
-    var pairs = PlaceOrder()
-    while try statement.step() {
-      pairs.append(statement.objectKey(1, 0), placeIn: statement, 2)
-    }
-    return try pairs.members(self)
-  }
-
   /// The place of an object among those that refer to the same one by a to-one relationship whose
   /// inverse is ordered; nil when it was never given one.
   package func place(of key: ObjectKey, in toOne: RelationshipDescription) throws -> Int64? {

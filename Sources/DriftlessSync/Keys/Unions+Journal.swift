@@ -11,8 +11,8 @@ extension Unions {
   }
 
   func journal(
-    _ identity: UUID, _ lost: ObjectKey, _ stayed: ObjectKey, _ entity: SyncSchema.Entity,
-    _ object: PendingObject, _ values: [PropertyValue], _ side: RemoteSide, _ bond: Bond
+    _ identity: UUID, _ stayed: ObjectKey, _ entity: SyncSchema.Entity, _ object: PendingObject,
+    _ values: [PropertyValue], _ side: RemoteSide, _ bond: Bond
   ) throws {
     let localTime = try transaction.editTime(object.lastTransaction)
     var side = side

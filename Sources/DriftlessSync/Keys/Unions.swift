@@ -34,12 +34,12 @@ struct Unions {
     let places = try places(of: lost, entity)
     let sources = try referrersOnceUnited(of: lost, entity, object)
     let isSame = try hasAll(stayed, entity, of: lost, object, followed, sets)
-    if !isSame { try journal(identity, lost, stayed, entity, object, values, side, bond) }
+    if !isSame { try journal(identity, stayed, entity, object, values, side, bond) }
     try remember(identity, lost, stayed, entity, object, values)
     try remove(lost, places, entity)
     try applier.keptKeys.writeFree()
     try edit(stayed, entity, by: object, followed, places, side)
-    try add(sets, from: lost, to: stayed, entity, by: object)
+    try add(sets, from: lost, to: stayed, by: object)
     try point(sources, from: lost, to: stayed)
     try keepOnePartner(sources, of: stayed, side)
     if !isSame { applier.report.conflicts += 1 }
@@ -176,7 +176,7 @@ struct Unions {
 
   private func add(
     _ sets: [(SyncSchema.Property, RelationshipDescription, [ObjectKey])], from lost: ObjectKey,
-    to stayed: ObjectKey, _ entity: SyncSchema.Entity, by object: PendingObject
+    to stayed: ObjectKey, by object: PendingObject
   ) throws {
     for (property, relationship, elements) in sets {
       let had = try transaction.toManyKeys(of: stayed, relationship)

@@ -10,9 +10,6 @@ struct ElementMerge<Element: Hashable> {
   var base: Set<Element>
   var local: Set<Element>
 
-  /// What is still to be pushed.
-  var localAdds: Set<Element> { local.subtracting(base) }
-  var localRemoves: Set<Element> { base.subtracting(local) }
   var isPending: Bool { local != base }
 
   /// Takes in what another replica added and removed.

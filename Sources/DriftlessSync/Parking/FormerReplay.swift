@@ -61,7 +61,7 @@ struct FormerReplay {
     let names = entry.parked.code.isWhole ? nil : Set(entry.parked.unknown.map(\.name))
     var frame = FrameContext(
       changeSet, sequence: entry.parked.sequence, firstNumber: 0, schema: applier.schema)
-    guard try !waits(index, names, frame, entry) else { return }
+    guard try !waits(index, frame, entry) else { return }
     try makeTable(&frame, names, entry)
     var columns = changeSet.columns[...]
     for group in index.groups {
@@ -101,8 +101,7 @@ struct FormerReplay {
 
   /// Whether something is pending of an object that is here.
   private func waits(
-    _ index: ChangeSetIndex, _ names: Set<String>?, _ frame: FrameContext,
-    _ entry: FormerParking.Entry
+    _ index: ChangeSetIndex, _ frame: FrameContext, _ entry: FormerParking.Entry
   ) throws -> Bool {
     let identities = Self.identities(index, entry)
     for group in index.groups {
@@ -181,7 +180,7 @@ struct FormerReplay {
       if !entry.existed, !made.contains(entry.key) {
         try insert(entry.key, entity, readers, group, row: row, index, &frame)
       } else if entry.key.entity == entity.number {
-        try update(entry.key, entity, readers, group, row: row, &frame)
+        try update(entry.key, readers, group, row: row, &frame)
       }
     }
   }
@@ -221,8 +220,8 @@ struct FormerReplay {
   }
 
   private mutating func update(
-    _ key: ObjectKey, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
-    _ group: ChangeSetIndex.Group, row: Int, _ frame: inout FrameContext
+    _ key: ObjectKey, _ readers: [PropertyReader], _ group: ChangeSetIndex.Group, row: Int,
+    _ frame: inout FrameContext
   ) throws {
     let transaction = applier.transaction
     let time = frame.time(group, row: row)

@@ -15,7 +15,7 @@ extension PageApplier {
   ///
   /// - Throws: `UnfitSnapshot` when what is pending can be settled by the log alone, `SyncError` (`.oldCounts`) where a person has
   ///   to say what becomes of it.
-  func ownNames(_ reader: SnapshotReader, at place: LogMark) throws -> Set<UInt64> {
+  func ownNames(_ reader: SnapshotReader) throws -> Set<UInt64> {
     var names: Set<UInt64> = []
     guard !pending.isEmpty else { return names }
     try settleOldCounts(before: HybridTime(rawValue: reader.namesForgotten))

@@ -20,7 +20,7 @@ extension PageApplier {
     var news = SnapshotNews(known, deleted: remembered)
     var reader = reader
     var names = SnapshotNames(schema, hasLog: hasLog)
-    try news.expectNone(of: ownNames(reader, at: place), in: reader)
+    try news.expectNone(of: ownNames(reader), in: reader)
     try reader.forEachPart { try register($0, at: place, in: &news, &names) }
     guard reader.isPlain else {
       throw UnfitSnapshot(reason: "an object was deleted under another entity's name")

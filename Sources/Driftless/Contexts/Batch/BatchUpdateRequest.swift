@@ -98,7 +98,7 @@ private struct BatchUpdate {
       mask.insert(slot)
       if let expression = value as? FetchExpression, case .none = expression.constant {
         columns.append(try Self.column(expression, slot, shape, compilation))
-        computed.append(try Self.step(slot, shape, plan, at: Int32(columns.count - 1)))
+        computed.append(try Self.step(slot, shape, at: Int32(columns.count - 1)))
       } else {
         let constant = (value as? FetchExpression)?.constant ?? value
         constants.append((slot, try Self.constant(constant, slot, shape, plan)))
@@ -134,7 +134,7 @@ private struct BatchUpdate {
   }
 
   private static func step(
-    _ slot: Int, _ shape: ObjectShape, _ plan: ObjectPlan, at column: Int32
+    _ slot: Int, _ shape: ObjectShape, at column: Int32
   ) throws -> RowProgram.Step {
     guard case .attribute(_, let type) = shape.layout.slots[slot].kind else {
       throw FetchError(

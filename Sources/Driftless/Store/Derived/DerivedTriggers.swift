@@ -31,12 +31,12 @@ struct DerivedTriggers {
       return acrossTriggers(key, other, source, form)
     case .children(let operation, let child, let key, let value):
       return attribute.isWhole && (operation == .count || operation == .sum)
-        ? countingTriggers(operation, child, key, value)
-        : recomputingTriggers(operation, child, key, value)
+        ? countingTriggers(child, key, value)
+        : recomputingTriggers(child, key, value)
     case .pairs(let operation, let join, let other, let value):
       return operation == .count
-        ? countingTriggers(operation, join.name, join.sourceColumn, nil)
-        : pairTriggers(operation, join, other, value)
+        ? countingTriggers(join.name, join.sourceColumn, nil)
+        : pairTriggers(join, other, value)
     }
   }
 
@@ -145,9 +145,7 @@ struct DerivedTriggers {
   }
 
   /// Adds and takes away, so that the time does not grow with the number of rows that are there already.
-  private func countingTriggers(
-    _ operation: CollectionOperator, _ child: String, _ key: String, _ value: String?
-  ) -> [Trigger] {
+  private func countingTriggers(_ child: String, _ key: String, _ value: String?) -> [Trigger] {
     func step(_ sign: String, _ row: String) -> String {
       let amount = value.map { "IFNULL(\(row).\"\($0)\", 0)" } ?? "1"
       return update(
@@ -170,9 +168,7 @@ struct DerivedTriggers {
     ]
   }
 
-  private func recomputingTriggers(
-    _ operation: CollectionOperator, _ child: String, _ key: String, _ value: String?
-  ) -> [Trigger] {
+  private func recomputingTriggers(_ child: String, _ key: String, _ value: String?) -> [Trigger] {
     func again(_ rows: String...) -> String {
       let keys = rows.map { "\($0).\"\(key)\"" }.joined(separator: ", ")
       return update(self.value(of: "\"\(table)\""), "Z_PK IN (\(keys))")
@@ -186,9 +182,7 @@ struct DerivedTriggers {
     ]
   }
 
-  private func pairTriggers(
-    _ operation: CollectionOperator, _ join: JoinTable, _ other: String, _ value: String?
-  ) -> [Trigger] {
+  private func pairTriggers(_ join: JoinTable, _ other: String, _ value: String?) -> [Trigger] {
     func again(_ keys: String) -> String {
       update(self.value(of: "\"\(table)\""), "Z_PK IN (\(keys))")
     }
