@@ -49,14 +49,20 @@ public final class PersistentContainer: Sendable {
     self.init(name: name, model, [PersistentStoreDescription(url: url)])
   }
 
-  /// A container with the model of that name in the program's resources (`NAME.momd`, `NAME.xcdatamodeld`), and one store.
+  /// A container with the model of that name in the program's resources, and one store, `NAME.sqlite` in
+  /// ``defaultDirectoryURL()``, which is migrated when that can be done without a mapping.
   ///
+  /// It looks in the main bundle's folder of resources, beside the program, and then in the bundles that lie in these two
+  /// (`….resources`, `….bundle`), in the order of their names. In each it takes the first that is there of `NAME.momd`,
+  /// `NAME.mom`, `NAME.xcdatamodeld` and `NAME.xcdatamodel`.
+  ///
+  /// - Parameter name: That of the model and of the store's file, without an extension.
   /// - Throws: ``ModelError`` when there is none, or it cannot be read.
   public convenience init(name: String) throws {
     var folders = [Bundle.main.resourceURL, Bundle.main.bundleURL].compactMap { $0 }
     for folder in folders {
       let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-      folders += names.filter { $0.hasSuffix(".resources") || $0.hasSuffix(".bundle") }
+      folders += names.filter { $0.hasSuffix(".resources") || $0.hasSuffix(".bundle") }.sorted()
         .map(folder.appendingPathComponent)
     }
     let files = folders.flatMap { folder in

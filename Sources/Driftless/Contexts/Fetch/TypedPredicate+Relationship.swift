@@ -60,15 +60,17 @@ extension ToMany {
 public struct CollectionCount<Root: ManagedObject>: Sendable {
   let path: [String]
 
+  /// There are so many objects: `Author.books.count == 3`.
   public static func == (left: Self, right: Int) -> TypedPredicate<Root> {
     left.compare(.equal, right)
   }
 
+  /// There are fewer objects.
   public static func < (left: Self, right: Int) -> TypedPredicate<Root> {
     left.compare(.less, right)
   }
 
-  /// The number of objects is greater.
+  /// There are more objects.
   public static func > (left: Self, right: Int) -> TypedPredicate<Root> {
     left.compare(.greater, right)
   }

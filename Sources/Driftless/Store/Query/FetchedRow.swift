@@ -21,14 +21,14 @@ public struct FetchedRow: Sendable {
     }
   }
 
-  /// The value of that name; nil when it is missing.
+  /// The value of that name; nil where it is null, and where the fetch asked for no value of that name.
   public subscript(name: String) -> PropertyValue? {
     guard let column = block.columns[name] else { return nil }
     let value = block.value(row, column)
     return value.isNull ? nil : value
   }
 
-  /// The value as a Swift type; nil when it is missing, not here yet, or of another type.
+  /// The value as a Swift type; nil where it is null or was not asked for, is not here yet, or is of another type.
   public subscript<Value: AttributeConvertible>(name: String, as type: Value.Type) -> Value? {
     self[name].flatMap { $0.isInZone ? nil : Value(propertyValue: $0) }
   }
