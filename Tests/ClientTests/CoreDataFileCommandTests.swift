@@ -1,4 +1,5 @@
 import ArgumentParser
+import Driftless
 import Foundation
 import TestSupport
 import Testing
@@ -7,27 +8,12 @@ import Testing
 
 /// What `syncctl` does with files that Core Data wrote on a Mac.
 @Suite struct CoreDataFileCommandTests {
-  private static let stores = [
-    "Recipes.sqlite", "Bookmarks/Bookmarks_V1.sqlite", "SampleModel/SampleModel_V2.sqlite",
-    "SampleModel2/SampleModel2_V1.sqlite",
-  ]
-
-  /// Nil, with a line that says so, where the shared folder is absent.
-  private func shared(_ path: String) -> URL? {
-    var root = URL(fileURLWithPath: #filePath)
-    for _ in 0..<4 { root.deleteLastPathComponent() }
-    let url = root.appendingPathComponent("shared/data/core-data-stores/\(path)")
-    guard FileManager.default.fileExists(atPath: url.path) else {
-      print("skipped: \(url.lastPathComponent) of the shared data is absent")
-      return nil
-    }
-    return url
-  }
-
   @Test(
-    "Who only looks changes nothing in a file of Core Data's, nor beside it", arguments: stores)
-  func looking(name: String) async throws {
-    guard let original = shared(name) else { return }
+    "Who only looks changes nothing in a file of Core Data's, nor beside it",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"),
+    arguments: SharedData.stores)
+  func looking(path: String) async throws {
+    let original = SharedData.url(path)
     let directory = try TemporaryDirectory()
     let url = directory.file("core.sqlite")
     let bytes = try Data(contentsOf: original)
@@ -49,13 +35,26 @@ import Testing
     try await info.run()
   }
 
-  @Test("Of the versions of a compiled model the one that wrote the file is taken")
+  @Test(
+    "Of the versions of a compiled model the one that wrote the file is taken, and no other fits",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func versions() async throws {
-    guard let file = shared("SampleModel/SampleModel_V2.sqlite"),
-      let model = shared("SampleModel/SampleModel.momd")
-    else { return }
-    let check = try StoreCheckCommand.parse([file.path, "--model", model.path])
-    try await check.run()
+    let file = SharedData.url("core-data-stores/SampleModel/SampleModel_V2.sqlite")
+    let models = SharedData.url("core-data-stores/SampleModel/SampleModel.momd")
+    func check(_ model: URL) throws -> StoreCheckCommand {
+      try StoreCheckCommand.parse([file.path, "--model", model.path])
+    }
+    let second = try ManagedObjectModel(
+      contentsOf: models.appendingPathComponent("SampleModel2.mom"))
+    let command = try check(models)
+    let store = try command.target.inspect(command.output)
+    #expect(store.model.entityVersionHashesByName == second.entityVersionHashesByName)
+    store.close()
+    try await command.run()
+    for other in ["SampleModel", "SampleModel3"] {
+      let command = try check(models.appendingPathComponent("\(other).mom"))
+      await #expect(throws: ExitCode.self, "\(other)") { try await command.run() }
+    }
   }
 
   @Test("The doctor says of what is no store just that")

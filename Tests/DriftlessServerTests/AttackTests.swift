@@ -116,15 +116,7 @@ extension ZoneRecord {
 
 /// The program in a process of its own, so that its memory can be told.
 private final class ServedProgram: Sendable {
-  static let url: URL? = {
-    var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-    for _ in 0..<4 {
-      let file = folder.appendingPathComponent("driftless-server")
-      if FileManager.default.isExecutableFile(atPath: file.path) { return file }
-      folder.deleteLastPathComponent()
-    }
-    return nil
-  }()
+  static let url: URL? = ProgramFile.built("driftless-server")
   static var isHere: Bool { url != nil }
 
   private let directory: TemporaryDirectory

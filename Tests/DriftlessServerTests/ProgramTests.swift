@@ -12,16 +12,7 @@ struct ProgramTests {
     let errors: String
   }
 
-  /// The program beside the tests; nil when only the tests were built.
-  private static let program: URL? = {
-    var folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-    for _ in 0..<4 {
-      let file = folder.appendingPathComponent("driftless-server")
-      if FileManager.default.isExecutableFile(atPath: file.path) { return file }
-      folder.deleteLastPathComponent()
-    }
-    return nil
-  }()
+  private static let program: URL? = ProgramFile.built("driftless-server")
 
   private static func run(_ arguments: [String]) async throws -> Outcome {
     let program = try #require(program)

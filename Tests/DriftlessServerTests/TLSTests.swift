@@ -3,6 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
+private let hasOpenSSL = ProgramFile.onPath("openssl") != nil
+private let installed = ProgramFile.onPath("testssl") ?? ProgramFile.onPath("testssl.sh")
+
 /// TLS is tried with the programs `openssl` and `curl`, as an operator would.
 @Suite("TLS")
 struct TLSTests {
@@ -22,7 +25,7 @@ struct TLSTests {
 
   private static func certificate(
     in directory: TemporaryDirectory, key kind: [String] = ["rsa:2048"]
-  ) async throws -> (certificate: URL, key: URL)? {
+  ) async throws -> (certificate: URL, key: URL) {
     let certificate = directory.file("certificate.pem")
     let key = directory.file("key.pem")
     let made = try await run(
@@ -34,18 +37,16 @@ struct TLSTests {
         key.path,
         "-out", certificate.path,
       ])
-    let hasCurl = try await run(["curl", "--version"])
-    guard made == 0, hasCurl == 0 else {
-      print("openssl or curl is not here: TLS is not checked")
-      return nil
-    }
+    try #require(made == 0, "openssl made no certificate")
     return (certificate, key)
   }
 
-  @Test("F84 TLS 1.2 and 1.3 are served; 1.1 and clear text are not")
+  @Test(
+    "F84 TLS 1.2 and 1.3 are served; 1.1 and clear text are not",
+    .enabled(if: hasOpenSSL && ProgramFile.onPath("curl") != nil, "no openssl or curl"))
   func versions() async throws {
     let directory = try TemporaryDirectory()
-    guard let tls = try await Self.certificate(in: directory) else { return }
+    let tls = try await Self.certificate(in: directory)
     let server = try await LiveServer(tls: tls)
     func curl(_ options: String..., scheme: String = "https") async throws -> Int32 {
       let url = "\(scheme)://127.0.0.1:\(server.port)/healthz"
@@ -67,11 +68,12 @@ struct TLSTests {
   ]
 
   @Test(
-    "Of TLS 1.2 only suites that keep the past secret and whole are spoken", arguments: keys.keys)
+    "Of TLS 1.2 only suites that keep the past secret and whole are spoken",
+    .enabled(if: hasOpenSSL, "no openssl"), arguments: keys.keys)
   func suites(of kind: String) async throws {
     let directory = try TemporaryDirectory()
     let key = try #require(Self.keys[kind])
-    guard let tls = try await Self.certificate(in: directory, key: key) else { return }
+    let tls = try await Self.certificate(in: directory, key: key)
     let server = try await LiveServer(tls: tls)
     func takes(_ suite: String) async throws -> Bool {
       try await Self.run([
@@ -92,22 +94,17 @@ struct TLSTests {
     try await server.stop()
   }
 
-  @Test("testssl finds nothing that is serious, where it is installed")
+  @Test(
+    "testssl finds nothing that is serious, where it is installed",
+    .enabled(if: hasOpenSSL && installed != nil, "no openssl or testssl"))
   func testssl() async throws {
     let directory = try TemporaryDirectory()
-    guard let tls = try await Self.certificate(in: directory) else { return }
-    var program: String?
-    for name in ["testssl", "testssl.sh"] where try await Self.run(["which", name]) == 0 {
-      program = name
-    }
-    guard let program else {
-      print("testssl is not here: the suites of TLSTests.suites are all that is checked")
-      return
-    }
+    let tls = try await Self.certificate(in: directory)
+    let program = try #require(installed)
     let server = try await LiveServer(tls: tls)
     // Protocols, suites and known holes; the certificate is one of the test's own.
     let status = try await Self.run([
-      "timeout", "600", program, "--quiet", "--warnings", "off", "--severity", "HIGH",
+      "timeout", "600", program.path, "--quiet", "--warnings", "off", "--severity", "HIGH",
       "--protocols", "--std", "--vulnerable", "127.0.0.1:\(server.port)",
     ])
     #expect(status == 0)

@@ -8,12 +8,12 @@ import Testing
 /// Files that Core Data wrote on a Mac.
 struct CoreDataFileTests {
   @Test(
-    "A file of Core Data's is read, written and given a history, and its rows stay as they were")
+    "A file of Core Data's is read, written and given a history, and its rows stay as they were",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func cars() throws {
-    guard let original = SharedFiles.url("core-data-stores/SampleModel/SampleModel_V2.sqlite"),
-      let source = SharedFiles.url(
-        "xcdatamodel/CoreDataPlus/SampleModel.xcdatamodeld/SampleModel2.xcdatamodel")
-    else { return }
+    let original = SharedData.url("core-data-stores/SampleModel/SampleModel_V2.sqlite")
+    let source = SharedData.url(
+      "xcdatamodel/CoreDataPlus/SampleModel.xcdatamodeld/SampleModel2.xcdatamodel")
     let directory = try TemporaryDirectory()
     let url = directory.file("cars.sqlite")
     try Data(contentsOf: original).write(to: url)
@@ -56,12 +56,10 @@ struct CoreDataFileTests {
   }
 
   @Test(
-    "A model that does not fit the tables of such a file is refused by name, and the file stays")
+    "A model that does not fit the tables of such a file is refused by name, and the file stays",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func misfit() throws {
-    guard let original = SharedFiles.url("core-data-stores/SampleModel/SampleModel_V2.sqlite")
-    else {
-      return
-    }
+    let original = SharedData.url("core-data-stores/SampleModel/SampleModel_V2.sqlite")
     let directory = try TemporaryDirectory()
     let url = directory.file("cars.sqlite")
     try Data(contentsOf: original).write(to: url)

@@ -11,9 +11,10 @@ struct CoreDataReadingTests {
 
   @Test(
     "Every file is read without a model, object for object, and not a byte beside or in it changes",
-    arguments: SharedFiles.stores)
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"),
+    arguments: SharedData.stores)
   func everyFile(path: String) throws {
-    guard let original = SharedFiles.url(path) else { return }
+    let original = SharedData.url(path)
     let directory = try TemporaryDirectory()
     let url = directory.file("a file?#%.sqlite")
     let bytes = try Data(contentsOf: original)
@@ -52,11 +53,11 @@ struct CoreDataReadingTests {
         == [url.lastPathComponent])
   }
 
-  @Test("Values, references and to-many relationships come out as Core Data put them in")
+  @Test(
+    "Values, references and to-many relationships come out as Core Data put them in",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func values() throws {
-    guard let url = SharedFiles.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite") else {
-      return
-    }
+    let url = SharedData.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
     let store = try PersistentStore.open(url: url, options: Self.reading)
     let raw = try SQLiteConnection(path: url.path, mode: .immutable)
     let pages = try #require(store.model.entitiesByName["Book"]?.relationshipsByName["pages"])
@@ -84,11 +85,11 @@ struct CoreDataReadingTests {
     }
   }
 
-  @Test("The history that Core Data recorded is read: times, processes, and each change")
+  @Test(
+    "The history that Core Data recorded is read: times, processes, and each change",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func history() throws {
-    guard let url = SharedFiles.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite") else {
-      return
-    }
+    let url = SharedData.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
     let store = try PersistentStore.open(url: url, options: Self.reading)
     let raw = try SQLiteConnection(path: url.path, mode: .immutable)
     let history = try store.fetchHistory(.fetchHistory(after: nil as PersistentHistoryToken?))
@@ -103,9 +104,11 @@ struct CoreDataReadingTests {
     #expect(transaction.hybridTime.date.timeIntervalSince(transaction.timestamp).magnitude < 0.01)
   }
 
-  @Test("A model worked out from the tables finds references, and names what it cannot know")
+  @Test(
+    "A model worked out from the tables finds references, and names what it cannot know",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func inferred() throws {
-    guard let url = SharedFiles.url("core-data-stores/Recipes.sqlite") else { return }
+    let url = SharedData.url("core-data-stores/Recipes.sqlite")
     let store = try PersistentStore.open(url: url, options: Self.reading)
     let recipe = try #require(store.model.entitiesByName["Recipe"])
     #expect(recipe.relationshipsByName["type"]?.destinationEntityName == "RecipeType")
@@ -131,9 +134,11 @@ struct CoreDataReadingTests {
         })
   }
 
-  @Test("To write a file without a model, one has to be given")
+  @Test(
+    "To write a file without a model, one has to be given",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func noModelToWrite() throws {
-    guard let original = SharedFiles.url("core-data-stores/Recipes.sqlite") else { return }
+    let original = SharedData.url("core-data-stores/Recipes.sqlite")
     let directory = try TemporaryDirectory()
     let url = directory.file("recipes.sqlite")
     let bytes = try Data(contentsOf: original)
@@ -144,10 +149,11 @@ struct CoreDataReadingTests {
     #expect(try Data(contentsOf: url) == bytes)
   }
 
-  @Test("A copy is written: triggers run, keys and versions go on, and the history grows by one")
+  @Test(
+    "A copy is written: triggers run, keys and versions go on, and the history grows by one",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func writing() throws {
-    guard let original = SharedFiles.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
-    else { return }
+    let original = SharedData.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
     let directory = try TemporaryDirectory()
     let url = directory.file("books.sqlite")
     try Data(contentsOf: original).write(to: url)
@@ -221,12 +227,12 @@ struct CoreDataReadingTests {
     }
   }
 
-  @Test("Packed bytes that are damaged unpack to something or to nothing, never to a trap")
+  @Test(
+    "Packed bytes that are damaged unpack to something or to nothing, never to a trap",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func damagedCache() throws {
     #expect(Inflate.unpack(Data([0x03, 0x00])) == Data())
-    guard let url = SharedFiles.url("core-data-stores/Bookmarks/Bookmarks_V1.sqlite") else {
-      return
-    }
+    let url = SharedData.url("core-data-stores/Bookmarks/Bookmarks_V1.sqlite")
     let raw = try SQLiteConnection(path: url.path, mode: .immutable)
     guard case .blob(let packed)? = try raw.scalar("SELECT Z_CONTENT FROM Z_MODELCACHE") else {
       Issue.record("the file has no model cache")

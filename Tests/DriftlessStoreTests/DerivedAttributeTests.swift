@@ -191,11 +191,11 @@ struct DerivedAttributeTests {
     #expect(told == [])
   }
 
-  @Test("A file of Core Data's and a fresh one of its model have triggers of the same names")
+  @Test(
+    "A file of Core Data's and a fresh one of its model have triggers of the same names",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func sameNames() throws {
-    guard let url = SharedFiles.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite") else {
-      return
-    }
+    let url = SharedData.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
     func triggers(_ url: URL) throws -> [[SQLiteValue]] {
       let file = try SQLiteConnection(path: url.path, mode: .immutable)
       defer { file.close() }

@@ -97,10 +97,11 @@ struct HistoryCourseTests {
     #expect(other.numbers.count == 1, "one that was kept without times is read")
   }
 
-  @Test("What Core Data wrote into a file that was opened here before is history like any other")
+  @Test(
+    "What Core Data wrote into a file that was opened here before is history like any other",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func coreDataGoesOn() throws {
-    guard let original = SharedFiles.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
-    else { return }
+    let original = SharedData.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
     let directory = try TemporaryDirectory()
     let url = directory.file("books.sqlite")
     try Data(contentsOf: original).write(to: url)
@@ -134,10 +135,11 @@ struct HistoryCourseTests {
     #expect(try store.check().findings == [])
   }
 
-  @Test("What Core Data purged from a file makes tokens expire")
+  @Test(
+    "What Core Data purged from a file makes tokens expire",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func coreDataPurges() throws {
-    guard let original = SharedFiles.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
-    else { return }
+    let original = SharedData.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
     let directory = try TemporaryDirectory()
     let url = directory.file("books.sqlite")
     try Data(contentsOf: original).write(to: url)

@@ -306,10 +306,11 @@ struct MigrationTests {
       try PersistentStore.open(url: url, model: new(), options: Self.migrating).check().isSound)
   }
 
-  @Test("A file that Core Data wrote is migrated, with its history and large values")
+  @Test(
+    "A file that Core Data wrote is migrated, with its history and large values",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func coreDataFile() throws {
-    guard let original = SharedFiles.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
-    else { return }
+    let original = SharedData.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
     let directory = try TemporaryDirectory()
     let url = directory.file("books.sqlite")
     try Data(contentsOf: original).write(to: url)

@@ -11,10 +11,9 @@ struct ModelFitTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  private func copy(_ path: String) throws -> URL? {
-    guard let original = SharedFiles.url(path) else { return nil }
+  private func copy(_ path: String) throws -> URL {
     let url = directory.file("\(UUID().uuidString).sqlite")
-    try Data(contentsOf: original).write(to: url)
+    try Data(contentsOf: SharedData.url(path)).write(to: url)
     return url
   }
 
@@ -54,9 +53,9 @@ struct ModelFitTests {
 
   @Test(
     "What a file was written with is taken, for reading and for writing",
-    arguments: SharedFiles.stores)
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"), arguments: SharedData.stores)
   func right(path: String) throws {
-    guard let url = try copy(path) else { return }
+    let url = try copy(path)
     let model = try told(by: url)
     #expect(try refusal(url, model, isReadOnly: true) == nil)
     #expect(try refusal(url, model) == nil)
@@ -99,9 +98,11 @@ struct ModelFitTests {
     ]
   }
 
-  @Test("What Core Data's copy of the model says otherwise is refused by name", arguments: 0..<4)
+  @Test(
+    "What Core Data's copy of the model says otherwise is refused by name",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"), arguments: 0..<4)
   func byCopy(number: Int) throws {
-    guard let url = try copy(Self.cars) else { return }
+    let url = try copy(Self.cars)
     let change = Self.changes[number]
     let model = try told(by: url)
     let before = try Data(contentsOf: url)
@@ -115,9 +116,11 @@ struct ModelFitTests {
     #expect(try Data(contentsOf: url) == before)
   }
 
-  @Test("Where there is no copy, the tables tell what they can", arguments: [0, 2, 3])
+  @Test(
+    "Where there is no copy, the tables tell what they can",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"), arguments: [0, 2, 3])
   func byTables(number: Int) throws {
-    guard let url = try copy(Self.cars) else { return }
+    let url = try copy(Self.cars)
     let change = Self.changes[number]
     let model = try told(by: url)
     let raw = try SQLiteConnection(path: url.path, mode: .readWrite)

@@ -37,10 +37,11 @@ struct OpeningTests {
     }
   }
 
-  @Test("Several who give a file of Core Data's its tables at once all succeed")
+  @Test(
+    "Several who give a file of Core Data's its tables at once all succeed",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func adoption() throws {
-    guard let original = SharedFiles.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
-    else { return }
+    let original = SharedData.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
     let directory = try TemporaryDirectory()
     for round in 0..<5 {
       let url = directory.file("books\(round).sqlite")
@@ -124,10 +125,10 @@ struct OpeningTests {
   }
 
   @Test(
-    "A model that knows less than a file of Core Data's reads it, but writes only when told to")
+    "A model that knows less than a file of Core Data's reads it, but writes only when told to",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func lesserModel() throws {
-    guard let original = SharedFiles.url("core-data-stores/SampleModel/SampleModel_V2.sqlite")
-    else { return }
+    let original = SharedData.url("core-data-stores/SampleModel/SampleModel_V2.sqlite")
     let directory = try TemporaryDirectory()
     let url = directory.file("cars.sqlite")
     try Data(contentsOf: original).write(to: url)
@@ -152,10 +153,11 @@ struct OpeningTests {
     #expect(try store.insert("Car", ["maker": .string("new")]).key == 126)
   }
 
-  @Test("Room is given back in a file of Core Data's without making it another")
+  @Test(
+    "Room is given back in a file of Core Data's without making it another",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func vacuum() throws {
-    guard let original = SharedFiles.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
-    else { return }
+    let original = SharedData.url("core-data-stores/SampleModel2/SampleModel2_V1.sqlite")
     let directory = try TemporaryDirectory()
     let url = directory.file("books.sqlite")
     try Data(contentsOf: original).write(to: url)

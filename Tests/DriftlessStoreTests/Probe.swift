@@ -77,16 +77,7 @@ struct Probe {
     }
   }
 
-  /// Beside the tests, where it was built.
-  static let program: URL = {
-    var url = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-    while url.pathComponents.count > 1 {
-      url.deleteLastPathComponent()
-      let program = url.appendingPathComponent("storeprobe")
-      if FileManager.default.isExecutableFile(atPath: program.path) { return program }
-    }
-    return url
-  }()
+  static let program = ProgramFile.built("storeprobe")
 }
 
 /// The long loops that end a process, or let the disk fail, at one write after another.

@@ -86,11 +86,12 @@ struct WritingVersionTests {
     #expect(again.version.name == "Shop" && again.configuration == "Items")
   }
 
-  @Test("A file of Core Data's is recognised by the hashes of a compiled version")
+  @Test(
+    "A file of Core Data's is recognised by the hashes of a compiled version",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func compiled() throws {
-    guard let url = SharedFiles.url("core-data-stores/SampleModel/SampleModel_V2.sqlite"),
-      let bundle = SharedFiles.url("core-data-stores/SampleModel/SampleModel.momd")
-    else { return }
+    let url = SharedData.url("core-data-stores/SampleModel/SampleModel_V2.sqlite")
+    let bundle = SharedData.url("core-data-stores/SampleModel/SampleModel.momd")
     let versions = try ManagedObjectModel.versions(at: bundle)
     let found = try #require(try WritingVersion.find(among: versions, for: url))
     #expect(found.version.name == "SampleModel2" && !found.version.isCurrent)
@@ -99,10 +100,11 @@ struct WritingVersionTests {
         .check().isSound)
   }
 
-  @Test("A file of Core Data's is recognised by its tables where the versions have no hashes")
+  @Test(
+    "A file of Core Data's is recognised by its tables where the versions have no hashes",
+    .enabled(if: SharedData.has("core-data-stores"), "no ../shared"))
   func tables() throws {
-    guard let url = SharedFiles.url("core-data-stores/SampleModel/SampleModel_V2.sqlite")
-    else { return }
+    let url = SharedData.url("core-data-stores/SampleModel/SampleModel_V2.sqlite")
     let directory = try TemporaryDirectory()
     let inside = try PersistentStore.open(url: url, options: .inspecting(url)).model.copy()
     let lesser = try inside.copy()

@@ -4,7 +4,8 @@ import Testing
 
 @testable import DriftlessSync
 
-/// Merges of what people really typed: `../shared/data/editing-traces`.
+/// Merges of what people really typed.
+@Suite(.enabled(if: SharedData.has("editing-traces"), "no ../shared"))
 struct EditingTraceTests {
   private struct Trace: Decodable {
     var startContent: String
@@ -28,24 +29,9 @@ struct EditingTraceTests {
     }
   }
 
-  /// Nil, with a line that says so, where the shared folder is absent.
-  private func trace(_ name: String) throws -> Trace? {
-    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-      .appendingPathComponent("shared/data/editing-traces/\(name).json.gz")
-    guard FileManager.default.fileExists(atPath: file.path) else {
-      print("skipped: the editing trace \(name) of ../shared is absent")
-      return nil
-    }
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["gzip", "-dc", file.path]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let data = try pipe.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    return try JSONDecoder().decode(Trace.self, from: data)
+  private func trace(_ name: String) throws -> Trace {
+    try JSONDecoder().decode(
+      Trace.self, from: SharedData.unpacked("editing-traces/\(name).json.gz"))
   }
 
   /// The text at some moments of its history, the last one included.
@@ -72,7 +58,7 @@ struct EditingTraceTests {
     "S11 What was typed between two moments, dealt out to two sides, is one text again",
     arguments: ["clownschool_flat", "friendsforever_flat", "sveltecomponent"])
   func dealtOut(name: String) throws {
-    guard let trace = try trace(name) else { return }
+    let trace = try trace(name)
     let states = try states(of: trace, count: 12)
     var numbers = SeededNumbers(seed: 11)
     for (old, new) in zip(states, states.dropFirst()) {
@@ -132,7 +118,7 @@ struct EditingTraceTests {
     "S11 A day's typing and a paragraph appended elsewhere both stand",
     arguments: ["clownschool_flat", "friendsforever_flat", "sveltecomponent"])
   func appended(name: String) throws {
-    guard let trace = try trace(name) else { return }
+    let trace = try trace(name)
     let states = try states(of: trace, count: 6)
     let paragraph = "\n\nWritten at sea, 21 November: nothing of this is known ashore."
     for (old, new) in zip(states.dropFirst(), states.dropFirst(2)) {

@@ -100,7 +100,10 @@ struct RunTests {
     network.fail(with: BadToken())
     var states = replica.engine.run(delays: delays).makeAsyncIterator()
     let seen = await read(&states) { if case .refused = $0 { true } else { false } }
-    guard case .refused(let pause)? = seen.last else { return }
+    guard case .refused(let pause)? = seen.last else {
+      Issue.record("\(seen)")
+      return
+    }
     #expect(pause.failure.code == "unauthorized")
   }
 
@@ -113,7 +116,10 @@ struct RunTests {
     let patient = SyncSchedule.Delays(settle: 0, retryFirst: 3600, retryMax: 3600)
     var states = replica.engine.run(delays: patient).makeAsyncIterator()
     let seen = await read(&states) { if case .waitingForPerson = $0 { true } else { false } }
-    guard case .waitingForPerson(let pause)? = seen.last else { return }
+    guard case .waitingForPerson(let pause)? = seen.last else {
+      Issue.record("\(seen)")
+      return
+    }
     #expect(pause.failure.code == SyncError.Code.massDelete.rawValue)
     _ = try await replica.engine.sync(allowingMassDelete: true)
     _ = await read(&states, until: isInStep)

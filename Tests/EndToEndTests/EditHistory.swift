@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A real edit history: who changed which object how, commit by commit, and the end state.
 struct EditHistory {
@@ -26,9 +27,14 @@ struct EditHistory {
   private(set) var commits: [Commit] = []
   private(set) var kinds: [String: [String: Kind]] = [:]
 
-  init(changes url: URL) throws {
+  /// The lines of a file of the shared data.
+  static func lines(of path: String) throws -> [Substring] {
+    String(decoding: try SharedData.unpacked(path), as: UTF8.self).split(separator: "\n")
+  }
+
+  init(changes path: String) throws {
     var current = -1
-    for line in try SharedData.gzipLines(url) {
+    for line in try Self.lines(of: path) {
       guard
         let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
         let entity = row["e"] as? String, let id = row["id"] as? String,

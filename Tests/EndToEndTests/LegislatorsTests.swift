@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// Twelve years of edits by fifty people to one data set, replayed by five replicas through the real programs.
-@Suite(.serialized) struct LegislatorsTests {
+@Suite(.serialized, .enabled(if: SharedData.has("legislators"), "no ../shared"))
+struct LegislatorsTests {
   private static let replicaCount = 5
   private static let changes = "legislators/legislators-linear.changes.jsonl.gz"
   private static let final = "legislators/legislators-linear.final.jsonl.gz"
@@ -14,7 +15,7 @@ import Testing
     let server: ServerProcess
     let replicas: [Replica]
 
-    init(_ changes: URL) throws {
+    init() throws {
       let history = try EditHistory(changes: changes)
       let directory = try TemporaryDirectory()
       let model = try writeModel(history.model.xml, named: "Legislators", in: directory)
@@ -61,9 +62,7 @@ import Testing
 
   @Test("Replayed in order by five replicas, the end state is the recorded one")
   func inOrder() throws {
-    guard let changes = SharedData.file(Self.changes), let final = SharedData.file(Self.final)
-    else { return }
-    let world = try World(changes)
+    let world = try World()
     for turn in world.turns {
       let replica = world.replicas[turn.replica]
       var lines: [String] = []
@@ -81,7 +80,7 @@ import Testing
     #expect(digests.count == 1)
     let objects = try objects(world.replicas[0].export())
     var expected: [String: [String: String]] = [:]
-    for line in try SharedData.gzipLines(final) {
+    for line in try EditHistory.lines(of: Self.final) {
       guard
         let row = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
         let entity = row["e"] as? String, let id = row["id"] as? String,
@@ -101,8 +100,7 @@ import Testing
 
   @Test("Replayed with long offline windows, all replicas end equal")
   func offlineWindows() throws {
-    guard let changes = SharedData.file(Self.changes) else { return }
-    let world = try World(changes)
+    let world = try World()
     var live = [Set<String>](repeating: [], count: Self.replicaCount)
     var turnsSinceSync = [Int](repeating: 0, count: Self.replicaCount)
     for turn in world.turns {

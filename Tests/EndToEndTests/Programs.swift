@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 
 /// What a program printed and how it ended.
 struct Outcome: Sendable {
@@ -11,16 +12,8 @@ struct Outcome: Sendable {
 /// The programs of this package, as built beside the tests.
 enum Programs {
   /// The folder that holds the built programs: the test bundle's own.
-  static let folder: URL = {
-    var url = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-    while url.pathComponents.count > 1 {
-      url.deleteLastPathComponent()
-      if FileManager.default.isExecutableFile(atPath: url.appendingPathComponent("syncctl").path) {
-        return url
-      }
-    }
-    return url
-  }()
+  static let folder = (ProgramFile.built("syncctl") ?? URL(fileURLWithPath: "/none/syncctl"))
+    .deletingLastPathComponent()
 
   static func url(_ name: String) -> URL { folder.appendingPathComponent(name) }
 
@@ -65,32 +58,4 @@ enum Programs {
 /// A failure of the harness or of a program that it ran.
 struct HarnessError: Error, CustomStringConvertible {
   var description: String
-}
-
-/// The shared data that lies beside a checkout where the larger tests run, or nil elsewhere.
-enum SharedData {
-  static func file(_ path: String) -> URL? {
-    let root = URL(fileURLWithPath: #filePath)
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let url = root.deletingLastPathComponent().appendingPathComponent("shared/data/\(path)")
-    if FileManager.default.fileExists(atPath: url.path) { return url }
-    print("../shared/data/\(path) is not here: the test that reads it has nothing to check")
-    return nil
-  }
-
-  /// The lines of a gzip file.
-  static func gzipLines(_ url: URL) throws -> [Substring] {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["gzip", "-dc", url.path]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let data = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw HarnessError(description: "gzip -dc \(url.path) ended \(process.terminationStatus)")
-    }
-    return String(decoding: data, as: UTF8.self).split(separator: "\n")
-  }
 }

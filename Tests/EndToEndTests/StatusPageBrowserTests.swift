@@ -22,17 +22,17 @@ import Testing
     return Outcome(status: process.terminationStatus, output: text, errors: text)
   }
 
-  @Test("The status page in Chromium, light and dark, on a desk and on a phone")
-  func browser() throws {
-    // A program of the name may be there only to say how the browser is installed.
-    let names = ["chromium", "chromium-browser", "google-chrome"]
-    guard
-      try names.contains(where: { try Self.run(["timeout", "60", $0, "--version"]).status == 0 })
-    else {
-      print(
-        "The status page was not looked at: Chromium is not here. Try: Scripts/prepare chromium")
-      return
+  /// A program of the name may be there only to say how the browser is installed.
+  fileprivate static func isHere() throws -> Bool {
+    try ["chromium", "chromium-browser", "google-chrome"].contains {
+      try run(["timeout", "60", $0, "--version"]).status == 0
     }
+  }
+
+  @Test(
+    "The status page in Chromium, light and dark, on a desk and on a phone",
+    .enabled("no Chromium: Scripts/prepare chromium") { try StatusPageBrowserTests.isHere() })
+  func browser() throws {
     let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
       .deletingLastPathComponent().appendingPathComponent("Browser/status_page_test.py")
     let outcome = try Self.run(["python3", "-B", script.path])

@@ -35,10 +35,12 @@ struct TidyTests {
     return files
   }()
 
-  @Test("Nothing is committed at the top but what the project is made of")
+  @Test(
+    "Nothing is committed at the top but what the project is made of",
+    .enabled(
+      if: FileManager.default.fileExists(atPath: root.appendingPathComponent(".git").path),
+      "this is no checkout"))
   func topLevel() throws {
-    guard FileManager.default.fileExists(atPath: Self.root.appendingPathComponent(".git").path)
-    else { return print("This is no checkout: what is committed at its top was not looked at.") }
     let git = Process()
     git.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     git.arguments = ["git", "-c", "safe.directory=*", "-C", Self.root.path, "ls-files", "-z"]
