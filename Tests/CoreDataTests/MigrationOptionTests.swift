@@ -1,4 +1,5 @@
 import CoreData
+import Synchronization
 import TestSupport
 import Testing
 
@@ -197,16 +198,21 @@ struct MigrationOptionTests {
     try manager.migrateStore(
       from: url, sourceType: NSSQLiteStoreType, with: mappings,
       toDestinationURL: folder.file("b.sqlite"), destinationType: NSSQLiteStoreType)
+    #expect(ContextPolicy.counts.withLock { $0 } == [1], "asked once, and found one object")
   }
 }
 
 /// Asks the object for its context, and nothing else before.
 final class ContextPolicy: NSEntityMigrationPolicy {
+  /// How many objects each context had.
+  static let counts = Mutex<[Int]>([])
+
   override func createDestinationInstances(
     forSource sInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
   ) throws {
     let context = try #require(sInstance.managedObjectContext)
-    #expect(try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Migrant")) == 1)
+    let count = try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Migrant"))
+    Self.counts.withLock { $0.append(count) }
     try super.createDestinationInstances(forSource: sInstance, in: mapping, manager: manager)
   }
 }

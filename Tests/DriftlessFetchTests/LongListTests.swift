@@ -79,7 +79,7 @@ import Testing
   }
 
   private func found(_ predicate: FetchPredicate, _ store: PersistentStore) throws -> [Int64] {
-    guard let thing = store.model.entitiesByName["Thing"] else { return [] }
+    let thing = try #require(store.model.entitiesByName["Thing"])
     let query = try QueryCompiler(schema: store.schema).compile(
       entity: thing, predicate: predicate, selection: .keys)
     return try store.read { transaction in
@@ -94,7 +94,7 @@ import Testing
   @Test("A sum of whole numbers that does not fit is refused, one with fractions is given")
   func sum() throws {
     let (store, _) = try Self.store()
-    guard let thing = store.model.entitiesByName["Thing"] else { return }
+    let thing = try #require(store.model.entitiesByName["Thing"])
     func sum(_ format: String) throws -> SQLiteValue? {
       var request = FetchRequest<FetchedRow>(entityName: "Thing")
       request.propertiesToFetch = [

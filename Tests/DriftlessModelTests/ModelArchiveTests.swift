@@ -102,8 +102,15 @@ struct ModelArchiveTests {
         == .malformed)
   }
 
-  @Test("Damaged archives give an error or a model, never a trap", arguments: 0..<20)
-  func damage(seed: Int) throws {
+  @Test("Damaged archives give an error or a model, never a trap")
+  func damage() throws {
+    let count = try (0..<20).reduce(0) { try $0 + taken(seed: $1) }
+    #expect((1..<800).contains(count), "\(count) of 800")
+  }
+
+  /// How many of forty damaged archives give a model.
+  private func taken(seed: Int) throws -> Int {
+    var taken = 0
     var numbers = SeededNumbers(seed: UInt64(seed) &+ 1000)
     let bytes = try ModelArchive.encode(
       RandomModel.make(seed: UInt64(seed), hasControlCharacters: true))
@@ -116,7 +123,8 @@ struct ModelArchiveTests {
       if Bool.random(using: &numbers) {
         damaged = damaged.prefix(Int.random(in: 0..<damaged.count, using: &numbers))
       }
-      _ = try? ModelArchive.decode(damaged)
+      if (try? ModelArchive.decode(damaged)) != nil { taken += 1 }
     }
+    return taken
   }
 }

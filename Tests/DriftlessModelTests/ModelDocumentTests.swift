@@ -23,9 +23,11 @@ struct ModelDocumentTests {
     }
   }
 
-  @Test("A real file that is read and written keeps every element and attribute as it was")
+  @Test(
+    "A real file that is read and written keeps every element and attribute as it was",
+    .enabled(if: RealModels.areHere, "no ../shared"))
   func realFilesAreKept() throws {
-    for url in RealModels.urls() {
+    for url in try RealModels.urls() {
       let data = try Data(contentsOf: url.appendingPathComponent("contents"))
       let model = try ManagedObjectModel(contentsOf: url)
       let file = try ModelElement.parse(data, from: url.path)
@@ -125,8 +127,15 @@ struct ModelDocumentTests {
     #expect(try ManagedObjectModel(xml: Data(inside.utf8)).entities.map(\.name) == ["A"])
   }
 
-  @Test("Damaged model files give an error or a model, never a trap", arguments: 0..<20)
-  func damage(seed: Int) throws {
+  @Test("Damaged model files give an error or a model, never a trap")
+  func damage() throws {
+    let count = try (0..<20).reduce(0) { try $0 + taken(seed: $1) }
+    #expect((1..<800).contains(count), "\(count) of 800")
+  }
+
+  /// How many of forty damaged files give a model.
+  private func taken(seed: Int) throws -> Int {
+    var taken = 0
     var numbers = SeededNumbers(seed: UInt64(seed) &+ 2000)
     let bytes = try ModelDocument.xml(
       of: RandomModel.make(seed: UInt64(seed), hasControlCharacters: false))
@@ -134,7 +143,8 @@ struct ModelDocumentTests {
       var damaged = bytes
       let index = Int.random(in: 0..<damaged.count, using: &numbers)
       damaged[index] = UInt8.random(in: 32..<127, using: &numbers)
-      try? ManagedObjectModel(xml: damaged).freeze()
+      if (try? ManagedObjectModel(xml: damaged).freeze()) != nil { taken += 1 }
     }
+    return taken
   }
 }

@@ -54,6 +54,10 @@ struct TypedKeyListTests {
       let toy = try context.insert(ListedToy.self)
       toy[ListedToy.age] = 3
     }
+    let ages = try await store.read { context in
+      try context.fetch(ListedToy.self).map { $0[ListedToy.age] }
+    }
+    #expect(ages == [3])
   }
 
   @Test("All keys that do not fit are one error before anything is opened")

@@ -50,8 +50,14 @@ struct FoldTests {
     }
   }
 
-  @Test("A fold that goes on from a fold is the fold of all, byte for byte", arguments: 100..<130)
-  func foldOfFolds(seed: Int) throws {
+  @Test("A fold that goes on from a fold is the fold of all, byte for byte")
+  func foldOfFolds() throws {
+    let compared = try (100..<130).count { try expectFoldOfFolds($0) }
+    #expect(compared >= 5, "the others end with a delta, whose files are cut elsewhere")
+  }
+
+  /// - Returns: whether it ended without a delta, and was compared with a fold of all.
+  private func expectFoldOfFolds(_ seed: Int) throws -> Bool {
     var numbers = SeededNumbers(seed: UInt64(seed))
     var log = RandomLog(seed: UInt64(seed))
     let folder = try TemporaryDirectory()
@@ -64,10 +70,12 @@ struct FoldTests {
     }
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
     let kept = Set((last?.files.map(\.name) ?? []) + (last?.former ?? []))
-    #expect(names.count { $0.hasSuffix(".segment") } == kept.count, "nothing else is left")
-    guard last?.delta == nil else { return }
+    #expect(
+      names.count { $0.hasSuffix(".segment") } == kept.count, "seed \(seed): nothing else is left")
+    guard last?.delta == nil else { return false }
     let other = try TemporaryDirectory()
-    #expect(try fold(log.entries, in: other.url).base == last?.base)
+    #expect(try fold(log.entries, in: other.url).base == last?.base, "seed \(seed)")
+    return true
   }
 
   @Test("A fold that was stopped goes on, and comes to the same bytes", arguments: 200..<215)

@@ -60,14 +60,19 @@ import Testing
     #expect(refused > frame.count)
   }
 
-  @Test(
-    "Many bytes changed at random, with a digest that fits, never trap",
-    arguments: 0..<40 as Range<UInt64>)
-  func shaken(seed: UInt64) throws {
+  @Test("Many bytes changed at random, with a digest that fits, never trap")
+  func shaken() throws {
+    let count = try (0..<40 as Range<UInt64>).reduce(0) { try $0 + taken(seed: $1) }
+    #expect((1..<12_000).contains(count), "\(count) of 12,000")
+  }
+
+  /// How many of three hundred damaged frames are read.
+  private func taken(seed: UInt64) throws -> Int {
+    var taken = 0
     var numbers = SeededNumbers(seed: seed)
     let original = RandomChangeSet.make(seed: seed)
     let frame = try ChangeSetEncoder(compressionLevel: 0).encode(original)
-    guard frame.count > ChangeSetHeader.size else { return }
+    try #require(frame.count > ChangeSetHeader.size)
     for _ in 0..<300 {
       let damaged = sealed(frame) { frame in
         for _ in 0...numbers.number(below: 4) {
@@ -76,8 +81,9 @@ import Testing
           frame[place] = numbers.chance(30) ? 255 : UInt8(numbers.number(below: 256))
         }
       }
-      _ = decode(damaged)
+      if decode(damaged) == nil { taken += 1 }
     }
+    return taken
   }
 
   @Test("Random bytes behind a header that fits never trap", arguments: 0..<20 as Range<UInt64>)
@@ -168,16 +174,16 @@ import Testing
     #expect(decode(try Frames.plain(index: [], values: columns)) == .malformed)
   }
 
-  @Test(
-    "A frame with one object more than allowed is refused as too large",
-    arguments: 0..<20 as Range<UInt64>)
-  func tightLimits(seed: UInt64) throws {
-    let changeSet = RandomChangeSet.make(seed: seed)
-    let frame = try ChangeSetEncoder().encode(changeSet)
-    var limits = ChangeSetLimits()
-    limits.objectsMax = max(0, changeSet.index.objectCount - 1)
-    guard changeSet.index.objectCount > 0 else { return }
-    #expect(decode(frame, limits: limits) == .tooLarge)
+  @Test("A frame with one object more than allowed is refused as too large")
+  func tightLimits() throws {
+    let changeSets = (0..<20).map { RandomChangeSet.make(seed: $0) }
+      .filter { $0.index.objectCount > 0 }
+    #expect(changeSets.count > 10)
+    for changeSet in changeSets {
+      var limits = ChangeSetLimits()
+      limits.objectsMax = changeSet.index.objectCount - 1
+      #expect(decode(try ChangeSetEncoder().encode(changeSet), limits: limits) == .tooLarge)
+    }
   }
 
   @Test("Numbers and names that nothing has are refused")

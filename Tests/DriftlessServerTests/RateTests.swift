@@ -74,11 +74,17 @@ struct RateTests {
       let port = server.port
       let news = server.server.news
       try await blocking {
-        for delay in 0..<100 {
+        // From before a poll has come to when it has waited for a while, as long as that takes here.
+        var (delay, waited) = (UInt32(0), 0)
+        let deadline = ContinuousClock.now + .seconds(60)
+        while delay < 5_000 || waited < 20, .now < deadline {
           let connection = try RawConnection(port: port)
           connection.send(poll)
-          usleep(UInt32(delay * 50))
+          usleep(delay)
+          if news.waiting > 0 { waited += 1 }
+          delay += 50
         }
+        #expect(waited >= 20, "polls came, and waited")
       }
       try await blocking { try wait("the places are free") { news.waiting == 0 } }
     }

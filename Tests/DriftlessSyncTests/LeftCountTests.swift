@@ -217,8 +217,7 @@ struct LeftCountTests: LeavingStores {
     #expect(try rows() != .integer(20))
     try count(id, 1, on: world[0])
     _ = try world[0].store.deleteHistory(before: world[0].store.currentHistoryToken())
-    guard case .integer(let left)? = try rows() else { return }
-    #expect(left <= 2)
+    #expect(try [.integer(1), .integer(2)].contains(rows()))
     #expect(try SyncEngine.check(world[0].store).findings == [])
     try count(id, 3, on: world[0])
     try count(id, 100, on: world[1])

@@ -83,7 +83,10 @@ struct LeftLogTests: LeavingStores {
     if countsAfter { try count(id, 4, on: world[0]) }
     try count(id, 100, on: world[1])
     try await world[1].sync()
-    guard case .integer(let here)? = try world[0].value(id, "stock") else { return }
+    guard case .integer(let here)? = try world[0].value(id, "stock") else {
+      Issue.record("no stock here")
+      return
+    }
     try await comeBack(world[0])
     try await world.settle()
     let total = try world[1].value(id, "stock")

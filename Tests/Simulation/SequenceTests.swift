@@ -88,6 +88,21 @@ struct SequenceTests {
     try stage.relate(1, b, "parent", c)
     try stage.relate(2, c, "parent", a)
     try await stage.settle()
+    for host in stage.hosts {
+      let parents = [a, b, c].map { node in
+        Image.identities(in: host.image.value(node, "parent")).first
+      }
+      #expect(parents.count { $0 != nil } == 2, "\(host.name): one of three is let go of")
+      for node in [a, b, c] {
+        var passed: [UUID] = []
+        var next: UUID? = node
+        while let current = next, !passed.contains(current) {
+          passed.append(current)
+          next = Image.identities(in: host.image.value(current, "parent")).first
+        }
+        #expect(next == nil, "\(host.name): \(passed) is a ring")
+      }
+    }
   }
 
   @Test(
@@ -99,6 +114,10 @@ struct SequenceTests {
     try await stage.settle()
     for number in 0..<3 { try stage.relate(number, items[number], "badge", badge) }
     try await stage.settle()
+    for host in stage.hosts {
+      let owners = items.filter { host.image.value($0, "badge") == Image.text(of: badge) }
+      #expect(owners.count == 1, "\(host.name): \(owners)")
+    }
   }
 
   @Test(

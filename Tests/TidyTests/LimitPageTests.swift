@@ -72,11 +72,13 @@ struct LimitPageTests {
   @Test("Every row of a section of Limits.md is a bound of the sources")
   func rows() throws {
     let page = try Pages.text("Limits.md")
+    var looked: Set<String> = []
     for section in page.components(separatedBy: "\n## ").dropFirst() {
       let files = Self.files.filter {
         section.contains("`\($0.split(separator: "/").last.map(String.init) ?? $0)`")
       }
       guard !files.isEmpty else { continue }
+      looked.formUnion(files)
       let sources = try files.map {
         try String(contentsOf: Pages.root.appendingPathComponent($0), encoding: .utf8)
       }
@@ -89,6 +91,7 @@ struct LimitPageTests {
           "Limits.md has \(name), which none of \(files) has")
       }
     }
+    #expect(looked == Set(Self.files))
   }
 
   @Test("What a schema says of a limit of the server is the limit's own comment")
