@@ -33,6 +33,8 @@ struct FrameContext {
   var pushed: [SnapshotReader.Part.Pushed] = []
   /// All of the zone comes with the snapshot, the other ends of its relationships too.
   var isOfNewcomer = false
+  /// Of a part of a snapshot that is compared: the zone's numbers of the objects of its table.
+  var numbers: [UInt64] = []
   /// The deletes are too many: they are set aside.
   var isBraked = false
   /// Deletes of it may meet something here: what it takes out is looked at, whether a delete took that along.
