@@ -198,10 +198,10 @@ struct CarriedEnds {
         // Where nobody here knows what an edit took out, that is the zone's again, and the journal tells it.
         let base = try base(of: key, end, transaction) ?? found[key]?[end.name]
         let current = try self.current(key, end, applier)
-        for owner in current where base?.contains(owner) != true {
+        for owner in current.without(base ?? []) {
           try add(key, to: owner, end, isIn: true, number, applier, &owners)
         }
-        for owner in base ?? [] where !current.contains(owner) {
+        for owner in (base ?? []).without(current) {
           try add(key, to: owner, end, isIn: false, number, applier, &owners)
         }
         let time = try transaction.editTime(number)
@@ -320,10 +320,9 @@ struct CarriedEnds {
         if case .elements(let relationship) = property.kind {
           let set = try BaseValues.set(of: key, property.name, on: connection)
           let known = former == nil ? nil : set?.elements
-          var base =
-            try known ?? applier.transaction.toManyKeys(of: key, relationship)
-          base.removeAll { part.added.contains($0) }
-          base += part.removed.filter { !base.contains($0) }
+          let base =
+            try (known ?? applier.transaction.toManyKeys(of: key, relationship))
+            .without(part.added).united(with: part.removed)
           try BaseValues.replace(
             key, property.name, with: base, asserting: former == nil ? [] : set?.asserted ?? [],
             on: connection)

@@ -88,9 +88,9 @@ extension PageApplier {
     guard case .elements(let relationship) = property.kind else { return }
     let gone = elements.filter { mayBeCut($0, frame) }
     guard !gone.isEmpty else { return }
-    let current = try transaction.toManyKeys(of: key, relationship)
+    let places = try transaction.toManyKeys(of: key, relationship).places
     for element in gone {
-      guard let place = current.firstIndex(of: element) else { continue }
+      guard let place = places[element] else { continue }
       deleteCuts.note(
         .init(
           source: key, property: property.name,

@@ -310,8 +310,7 @@ extension PageApplier {
     }
     let current = try transaction.toManyKeys(of: key, relationship)
     let source = DanglingReferences.Source(key: key, property: property.name)
-    for former in try dangling.targets(of: source)
-    where !remote.elements.map(rooted).contains(rooted(former)) {
+    for former in try dangling.targets(of: source).without(remote.elements.map(rooted)) {
       try dangling.remove(source, root: former.entity, target: former.key)
     }
     var theirs: [ObjectKey] = []
@@ -325,10 +324,7 @@ extension PageApplier {
         }
       }
     }
-    try apply(
-      ElementChange(
-        relationship: relationship, adds: theirs.filter { !current.contains($0) },
-        removes: current.filter { !theirs.contains($0) }), to: key)
+    try apply(ElementChange(relationship, from: current, to: theirs), to: key)
     guard relationship.isOrdered else { return }
     try transaction.setOrder(relationship, key, theirs)
     if let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) {
