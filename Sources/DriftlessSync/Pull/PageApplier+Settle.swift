@@ -88,7 +88,7 @@ extension PageApplier {
     }
     try settleDeletes(&fates)
     // With all decided that stays.
-    for (target, mark) in cut { try restore(mark.cuts, to: target, from: mark.side) }
+    try restoreCuts(cut)
   }
 
   static let editWins = "Edited here, deleted by another replica: the edit wins, the object stays."
@@ -123,6 +123,7 @@ extension PageApplier {
   func settleValues(
     _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object
   ) throws {
+    try finishSets(of: key)
     // What is offered is no insert of another object: all that it says, it says with its time.
     let isOffered = pending[key]?.offers.isEmpty == false
     // The zone had lost the object, and has it again from another replica.

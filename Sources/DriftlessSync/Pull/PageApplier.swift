@@ -48,6 +48,8 @@ final class PageApplier {
   var journal: JournalDraft
   /// What both sides said of places, until it is known which orders that left.
   var placeConflicts = PlaceConflicts()
+  /// Sets that deletes and returns change, until they are written.
+  var setChanges = SetChanges()
   var times: ImportTimes
   /// Which large values are fetched when they are asked for; read when something asks.
   var valueTiming: ValueTiming?
@@ -79,6 +81,10 @@ final class PageApplier {
   let left: LeftZone?
   private var editsOfDeleted: EditHistory?
   private var formerDeletes: [ObjectKey: HybridTime]?
+  /// Whose values that are kept of the zone hold an object.
+  let baseHolders: BaseHolders
+  /// What the save changed that deleted what came back last.
+  var changesOfDelete: (save: Int64, changed: [ObjectKey: PropertyMask])?
   private var savesOfFormerLogs: Set<UInt64>?
   /// Who made what the entry says that was asked last, by time: thousands of objects may be of one.
   private var originsOfEntry: (sequence: UInt64, origins: [UInt64: EditOrigin?])?
@@ -99,6 +105,7 @@ final class PageApplier {
     directory = ObjectDirectory(transaction.connection)
     zone = try ZoneStates(transaction.connection)
     parkedValues = try ParkedValues(transaction.connection)
+    baseHolders = BaseHolders(transaction.connection)
     let entries = try Parking.entries(on: transaction.connection)
     parked = entries.filter(\.code.isWhole)
     watched = Parking.Watched(entries)

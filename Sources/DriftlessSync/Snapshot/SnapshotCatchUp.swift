@@ -169,7 +169,14 @@ extension PageApplier {
           "\(count) object\(count == 1 ? " that is here was" : "s that are here were") deleted in the zone"
       )
     }
-    for (entity, delete) in living {
+    try changingSets { try carryOut(living, met) }
+  }
+
+  private func carryOut(
+    _ deletes: [(entity: SyncSchema.Entity, delete: SnapshotNews.Delete)],
+    _ met: Set<SnapshotNews.Save>
+  ) throws {
+    for (entity, delete) in deletes {
       guard !met.contains(delete.save) else {
         try zone.set(
           .dead, of: delete.key, delete.side, isUntold: true,
@@ -183,6 +190,5 @@ extension PageApplier {
       try deleteHere(entity, delete.key)
       report.deleted += 1
     }
-    return true
   }
 }
