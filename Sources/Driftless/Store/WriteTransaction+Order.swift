@@ -104,38 +104,6 @@ extension WriteTransaction {
       try statement.run()
     }
   }
-
-  private func orderColumn(of relationship: RelationshipDescription) -> OrderColumn? {
-    if let join = schema.joinTable(for: relationship) {
-      return join.destinationOrderColumn.map {
-        OrderColumn(
-          table: join.name, source: join.sourceColumn, destination: join.destinationColumn,
-          place: $0)
-      }
-    }
-    guard let inverse = relationship.inverseRelationship, let entity = inverse.entity,
-      let binding = binding(of: inverse), let place = placeColumn(of: inverse)
-    else { return nil }
-    let table = schema.table(for: entity)
-    return OrderColumn(
-      table: table.name, source: table.columns[binding.column].name, destination: "Z_PK",
-      place: place)
-  }
-
-  private func places(_ column: OrderColumn, of source: ObjectKey) throws -> [Int64: Int64?] {
-    let statement = try connection.prepare(
-      """
-      SELECT "\(column.destination)", "\(column.place)" FROM "\(column.table)"
-      WHERE "\(column.source)" = ?
-      """)
-    defer { statement.reset() }
-    statement.bind(source.key, at: 1)
-    var places: [Int64: Int64?] = [:]
-    while try statement.step() {
-      places[statement.int64(0)] = .some(statement.isNull(1) ? nil : statement.int64(1))
-    }
-    return places
-  }
 }
 
 extension ReadTransaction {
@@ -171,6 +139,47 @@ extension ReadTransaction {
     defer { statement.reset() }
     statement.bind(key.key, at: 1)
     return try statement.step() && !statement.isNull(0) ? statement.int64(0) : nil
+  }
+
+  /// The places of the objects of an ordered relationship, by their keys. Those that were never given one, and those of any other
+  /// relationship, have none.
+  package func places(
+    of source: ObjectKey, in relationship: RelationshipDescription
+  ) throws -> [Int64: Int64] {
+    guard let column = orderColumn(of: relationship) else { return [:] }
+    return try places(column, of: source).compactMapValues { $0 }
+  }
+
+  fileprivate func orderColumn(of relationship: RelationshipDescription) -> OrderColumn? {
+    if let join = schema.joinTable(for: relationship) {
+      return join.destinationOrderColumn.map {
+        OrderColumn(
+          table: join.name, source: join.sourceColumn, destination: join.destinationColumn,
+          place: $0)
+      }
+    }
+    guard let inverse = relationship.inverseRelationship, let entity = inverse.entity,
+      let binding = binding(of: inverse), let place = placeColumn(of: inverse)
+    else { return nil }
+    let table = schema.table(for: entity)
+    return OrderColumn(
+      table: table.name, source: table.columns[binding.column].name, destination: "Z_PK",
+      place: place)
+  }
+
+  fileprivate func places(_ column: OrderColumn, of source: ObjectKey) throws -> [Int64: Int64?] {
+    let statement = try connection.prepare(
+      """
+      SELECT "\(column.destination)", "\(column.place)" FROM "\(column.table)"
+      WHERE "\(column.source)" = ?
+      """)
+    defer { statement.reset() }
+    statement.bind(source.key, at: 1)
+    var places: [Int64: Int64?] = [:]
+    while try statement.step() {
+      places[statement.int64(0)] = .some(statement.isNull(1) ? nil : statement.int64(1))
+    }
+    return places
   }
 
   func placeColumn(of toOne: RelationshipDescription) -> String? {
