@@ -77,7 +77,7 @@ extension PageApplier {
   /// Whether what a row takes out may be what a delete took along that meets something here. Such a row may be of a later save.
   private func mayBeCut(_ target: ObjectKey, _ frame: FrameContext) -> Bool {
     guard !frame.isOfSnapshot else { return deleteCuts.awaited.contains(rooted(target)) }
-    return frame.isBraked || isHeld(target) || !frame.deferredTransactions.isEmpty
+    return frame.isBraked || isHeld(target) || frame.cutTargets.contains(rooted(target))
   }
 
   /// Notes elements that a row takes out of a set, before it does.

@@ -70,6 +70,8 @@ final class PageApplier {
   var isBeforeLastPart = false
   /// Of a push in several parts: whether its deletes are too many, all together.
   var pushIsBraked: Bool?
+  /// Of a push in several parts, all together: the deletes that meet something here.
+  var deferredOfPush: DeferredDeletes?
 
   /// By the store's clock.
   let now: Date
