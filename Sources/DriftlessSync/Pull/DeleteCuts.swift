@@ -122,7 +122,7 @@ extension PageApplier {
     }
   }
 
-  /// Gives what an edit of here has brought back what its delete had cut.
+  /// Gives what an edit of here, or a person's word, has brought back what its delete had cut. Each set is read and written once.
   ///
   /// - Parameter marks: the deletes, by what they deleted. What of it is back is pushed whole.
   func restoreCuts(_ marks: [(target: ObjectKey, mark: ZoneStates.Mark)]) throws {
@@ -217,7 +217,7 @@ extension PageApplier {
     }
     report.updated += new.count
     // What is pending of the set says it as well.
-    guard pending[source]?.transaction(of: property.slot) == nil else {
+    guard pending[source]?.transaction(of: set.slot) == nil else {
       touched.insert(source)
       return
     }
