@@ -81,12 +81,12 @@ final class PageApplier {
   private let formerLogTime: HybridTime?
   /// What the store knows of the log that it reads again, since it forgot its zone.
   let left: LeftZone?
-  private var editsOfDeleted: EditHistory?
-  private var formerDeletes: [ObjectKey: HybridTime]?
   /// Whose values that are kept of the zone hold an object.
   let baseHolders: BaseHolders
   /// What the save changed that deleted what came back last.
   var changesOfDelete: (save: Int64, changed: [ObjectKey: PropertyMask])?
+  private var editsOfDeleted: EditHistory?
+  private var formerDeletes: [ObjectKey: HybridTime]?
   private var savesOfFormerLogs: Set<UInt64>?
   /// Who made what the entry says that was asked last, by time: thousands of objects may be of one.
   private var originsOfEntry: (sequence: UInt64, origins: [UInt64: EditOrigin?])?
@@ -105,9 +105,9 @@ final class PageApplier {
     self.acknowledged = acknowledged
     self.options = options
     directory = ObjectDirectory(transaction.connection)
+    baseHolders = BaseHolders(transaction.connection)
     zone = try ZoneStates(transaction.connection)
     parkedValues = try ParkedValues(transaction.connection)
-    baseHolders = BaseHolders(transaction.connection)
     let entries = try Parking.entries(on: transaction.connection)
     parked = entries.filter(\.code.isWhole)
     watched = Parking.Watched(entries)
@@ -244,6 +244,8 @@ final class PageApplier {
   /// Writes keys that are free by now, and what follows from the owning ends of relationships.
   func finishKeys() throws {
     guard !isBeforeLastPart else { return }
+    try keptKeys.writeFree()
+    try letLaterHoldersGiveWay()
     try keptKeys.writeFree()
     try OneToOneEnds(self).follow()
   }
