@@ -22,6 +22,8 @@ package final class SQLiteConnection {
   private let user = ConnectionUser()
   /// What the tables of rows in memory hold now.
   let rowsInMemory = UnsafeMutablePointer<RowsInMemory?>.allocate(capacity: 1)
+  /// Who keeps in memory what a table has, and is told by the table's owner what is written to it.
+  package weak var follower: AnyObject?
   /// The time-out that the connection was opened with.
   package let usualBusyTimeoutMilliseconds: Int32
   /// How long a statement waits for another connection.

@@ -112,6 +112,7 @@ extension SyncEngine {
           defer { applier.isBeforeLastPart = false }
           applier.allowsMassDelete = allowsMassDelete
           applier.pushIsBraked = try hasDeletes && isBraked(staged, applier)
+          applier.deferredOfPush = try deferredDeletes(staged, applier)
           for sequence in staged {
             current = sequence
             try applyStaged(
@@ -119,6 +120,7 @@ extension SyncEngine {
               unfit[sequence], applier, &state)
           }
           applier.pushIsBraked = nil
+          applier.deferredOfPush = nil
           if state.cursor >= head { try applier.brake.end() }
           try StagedEntries.removeAll(on: applier.transaction.connection)
           try noteUnsettled(applier)
@@ -205,17 +207,39 @@ extension SyncEngine {
   private func isBraked(_ staged: ClosedRange<UInt64>, _ applier: PageApplier) throws -> Bool {
     guard !applier.allowsMassDelete else { return false }
     try applier.brake.begin()
-    let connection = applier.transaction.connection
     var deletes = 0
+    try forEachIndex(of: staged, applier) { header, index in
+      if !header.massDeleteIsMeant { deletes += try applier.heldDeletes(of: index) }
+    }
+    return try !applier.brake.admits(deletes)
+  }
+
+  /// The deletes of a push that meet something here count together as well.
+  private func deferredDeletes(
+    _ staged: ClosedRange<UInt64>, _ applier: PageApplier
+  ) throws -> DeferredDeletes {
+    var deferred = DeferredDeletes()
+    guard applier.pushIsBraked != true, !applier.pending.isEmpty || !applier.zone.keys.isEmpty
+    else { return deferred }
+    try forEachIndex(of: staged, applier) { try deferred.noteMet(by: $1, applier) }
+    guard !deferred.isEmpty else { return deferred }
+    try forEachIndex(of: staged, applier) { try deferred.noteTargets(of: $1, applier) }
+    return deferred
+  }
+
+  /// Hands over what the parts of a push say without their values.
+  private func forEachIndex(
+    of staged: ClosedRange<UInt64>, _ applier: PageApplier,
+    _ body: (ChangeSetHeader, ChangeSetIndex) throws -> Void
+  ) throws {
+    let connection = applier.transaction.connection
     for sequence in staged {
       guard let entry = try StagedEntries.entry(at: sequence, on: connection),
         !entry.isOwnHeaderOnly, try !LogPlaces.has(entry.mark, on: connection),
-        let (header, index) = try? ChangeSetDecoder().decodeIndex(entry.frame),
-        !header.massDeleteIsMeant
+        let (header, index) = try? ChangeSetDecoder().decodeIndex(entry.frame)
       else { continue }
-      deletes += try applier.heldDeletes(of: index)
+      try body(header, index)
     }
-    return try !applier.brake.admits(deletes)
   }
 }
 

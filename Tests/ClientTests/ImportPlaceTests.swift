@@ -118,6 +118,84 @@ import Testing
     }
   }
 
+  /// Items of a box that lines move to one which the file inserts last; other lines say of two of them where they are, from the
+  /// other end.
+  private static let moves = [
+    #"{"op":"insert","entity":"Box","id":"a","set":{"name":"A"}}"#,
+    #"{"op":"upsert","entity":"Item","id":"1","set":{"box":"a"}}"#,
+    #"{"op":"upsert","entity":"Item","id":"2","set":{"box":"a"}}"#,
+    #"{"op":"upsert","entity":"Item","id":"3","set":{"box":"a"}}"#,
+    #"{"op":"upsert","entity":"Item","id":"4","set":{"box":"a"}}"#,
+    #"{"op":"save"}"#,
+    #"{"op":"update","entity":"Item","id":"1","set":{"box":"b"},"add":{"size":1}}"#,
+    #"{"op":"update","entity":"Item","id":"2","set":{"box":"b"},"add":{"size":1}}"#,
+    #"{"op":"update","entity":"Item","id":"3","set":{"box":"b"},"add":{"size":1}}"#,
+    #"{"op":"update","entity":"Item","id":"4","set":{"box":"b"},"add":{"size":1}}"#,
+    #"{"op":"save"}"#,
+    #"{"op":"insert","entity":"Box","id":"c","set":{"name":"C","items":["2"]}}"#,
+    #"{"op":"update","entity":"Box","id":"a","set":{"items":["3","4"]}}"#,
+    #"{"op":"update","entity":"Item","id":"4","set":{"box":"b"},"add":{"size":1}}"#,
+    #"{"op":"save"}"#,
+    #"{"op":"insert","entity":"Box","id":"b","set":{"name":"B"}}"#,
+  ]
+
+  @Test("A line that moves an object to what a later transaction inserts has the last word")
+  func moved() throws {
+    let whole = try Shop()
+    _ = try importer(whole).run(data(Self.moves))
+    try whole.read { context in
+      for (id, box) in [("1", "B"), ("2", "C"), ("3", "A"), ("4", "B")] {
+        let item = try #require(try whole.object(id, "Item", in: context))
+        let found = item[ToOne<ManagedObject, ManagedObject>("box")]
+        #expect(found?[Attribute<ManagedObject, String?>("name")] == box, "\(id)")
+      }
+    }
+    let inOne = try Shop()
+    _ = try importer(inOne).run(data(Self.moves.filter { !$0.contains("save") }))
+    #expect(try ReplicaExport.text(of: inOne.store) == ReplicaExport.text(of: whole.store))
+    for (count, line) in [(2, 11), (3, 15)] {
+      let shop = try Shop()
+      importSome(Self.moves, count, into: shop)
+      _ = try importer(shop, skipping: line).run(data(Self.moves))
+      #expect(
+        try ReplicaExport.text(of: shop.store) == ReplicaExport.text(of: whole.store),
+        "after \(count)")
+    }
+  }
+
+  @Test("For all references that are open, lines to come are looked through once")
+  func lookedThroughOnce() throws {
+    let shop = try Shop()
+    let count = 100
+    let lines =
+      (0..<count).flatMap {
+        [
+          #"{"op":"insert","entity":"Item","id":"\#($0)","set":{"box":"\#($0)"}}"#,
+          #"{"op":"save"}"#,
+        ]
+      } + (0..<count).map { #"{"op":"insert","entity":"Box","id":"\#($0)","set":{}}"# }
+    let model = shop.store.schema.model
+    let (item, box) = (
+      try #require(model.entitiesByName["Item"]), try #require(model.entitiesByName["Box"])
+    )
+    var later = LaterInserts(ImportShapes(model))
+    var reader = try LineReader(ImportBytes(data(lines)))
+    func missing(_ id: String) -> AwaitedReference? {
+      later.missing(
+        of: [
+          AwaitedReference(
+            owner: item, ownerIdentity: nil, property: "box", destination: box, id: id,
+            line: reader.number, target: NamedIdentity.identity(id, of: box))
+        ], behind: reader)
+    }
+    for number in 0..<count {
+      for _ in 0..<2 { _ = try reader.next() }
+      #expect(missing("\(number)")?.line == nil)
+    }
+    #expect(missing("nowhere")?.id == "nowhere")
+    #expect(later.readCount <= lines.count)
+  }
+
   @Test("A line between a reference and what it waits for has the last word, with none too")
   func overruled() throws {
     let lines = [

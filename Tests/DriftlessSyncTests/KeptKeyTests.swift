@@ -44,6 +44,47 @@ struct KeptKeyTests {
     }
   }
 
+  @Test(
+    "The object of the earlier entry keeps a key that a program with another name for it, or without it, gave as well",
+    arguments: [true, false])
+  func earlierHolder(isRenamed: Bool) async throws {
+    func model(isOld: Bool) -> ManagedObjectModel {
+      let product = EntityDescription("Product")
+      let code = AttributeDescription(isOld || !isRenamed ? "code" : "sku", .string)
+      if !isOld, isRenamed { code.renamingIdentifier = "code" }
+      product.properties = [code, AttributeDescription("name", .string)]
+      if isRenamed || !isOld { product.uniquenessConstraints = [[code.name]] }
+      return ManagedObjectModel(entities: [product])
+    }
+    var world = try await World(0)
+    for index in 0..<3 {
+      world.replicas.append(
+        try await TestReplica(
+          "r\(index)", zone: world.zone, clock: world.clock, model: model(isOld: index == 0)))
+    }
+    let name = isRenamed ? "sku" : "code"
+    let first = try world[0].insert("Product", ["code": .string("k")])
+    try await world[0].push()
+    let second = try world[1].insert("Product", [name: .string("k")])
+    #expect(try await world[1].push().changeSets == 1, "it knows nothing of the other one")
+    for _ in 0..<3 { try await world.syncAll() }
+    #expect(try world[0].value(first, "code") == .string("k"))
+    for replica in world.replicas[1...] {
+      #expect(try replica.value(first, name) == .string("k"), "\(replica.name)")
+      #expect(try replica.value(second, name) == .null, "\(replica.name)")
+      let entry = try #require(try SyncEngine.parked(of: replica.store).first)
+      #expect(entry.code == "key-taken" && entry.object == second, "\(replica.name)")
+      #expect(try replica.status.pending.objects == 0)
+    }
+    #expect(try world[1].export == world[2].export)
+    // It is free once the first has another one.
+    try world[2].set(first, [name: .string("m")])
+    for _ in 0..<2 { try await world.syncAll() }
+    for replica in world.replicas[1...] {
+      #expect(try replica.value(second, name) == .string("k"), "\(replica.name)")
+    }
+  }
+
   @Test("An edit over a value that waits for its key stands, and is sent")
   func edited() async throws {
     let (world, one, other) = try await world()

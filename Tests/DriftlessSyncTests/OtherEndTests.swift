@@ -174,6 +174,25 @@ struct OtherEndTests {
   }
 
   @Test(
+    "What was not sent when a store left its zone is said from the other end when it comes back",
+    arguments: Edit.allCases)
+  func leftUnsent(_ edit: Edit) async throws {
+    var stage = try await stage(model())
+    let (article, tags) = try self.edit(edit, stage)
+    let first = stage.world[0]
+    await first.engine.close()
+    try SyncEngine.unenroll(store: first.store, leavingUnsent: true)
+    for number in 0..<2 { try await migrate(number, &stage, to: model("Ware")) }
+    try await stage.world.settle()
+    try expectEverywhere(tags, of: article, stage)
+    if edit == .makes { try expectEverywhere([stage.red], stage) }
+    for replica in stage.world.replicas {
+      #expect(try replica.conflicts == [], "\(replica.name)")
+      #expect(try SyncEngine.check(replica.store).findings == [], "\(replica.name)")
+    }
+  }
+
+  @Test(
     "A partner whose entity is renamed is told from the other end",
     arguments: [Edit.moves, .removes])
   func partner(_ edit: Edit) async throws {

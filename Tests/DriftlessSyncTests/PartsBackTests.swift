@@ -52,6 +52,64 @@ struct PartsBackTests {
     #expect(try world[0].identities(of: "Item").count == 10)
   }
 
+  /// Boxes with parts that go with them, and notes about parts.
+  private static func boxes() -> ManagedObjectModel {
+    let box = EntityDescription("Box")
+    box.deletePolicy = .editWins
+    box.properties = [
+      AttributeDescription("name", .string),
+      RelationshipDescription(
+        "parts", to: "Part", inverse: "box", toMany: true, deleteRule: .cascade),
+    ]
+    let part = EntityDescription("Part")
+    part.properties = [
+      AttributeDescription("name", .string),
+      RelationshipDescription("box", to: "Box", inverse: "parts"),
+      RelationshipDescription("notes", to: "Note", inverse: "part", toMany: true),
+    ]
+    let note = EntityDescription("Note")
+    note.properties = [
+      AttributeDescription("text", .string),
+      RelationshipDescription("part", to: "Part", inverse: "notes"),
+    ]
+    return ManagedObjectModel(entities: [box, part, note])
+  }
+
+  @Test(
+    "What a delete of it cut in another part is as it was, once an edit brings back what the delete took"
+  )
+  func cutInAnotherPart() async throws {
+    var world = try await World(0)
+    for name in ["a", "b"] {
+      world.replicas.append(
+        try await TestReplica(
+          name, zone: world.zone, clock: world.clock, model: Self.boxes(),
+          options: Self.options()))
+    }
+    let box = try world[0].insert("Box", ["name": .string("box")])
+    let part = try world[0].insert("Part", ["name": .string("part")])
+    let notes = try (0..<9).map { try world[0].insert("Note", ["text": .string("\($0)")]) }
+    try world[0].save { context in
+      let part = try #require(try context.object(withIdentity: part))
+      try part.setValue(try context.object(withIdentity: box), forKey: "box")
+      for note in notes {
+        try #require(try context.object(withIdentity: note)).setValue(part, forKey: "part")
+      }
+    }
+    try await world.settle()
+    try world[0].delete(box)
+    #expect(try !world[0].exists(part))
+    try world[1].set(box, ["name": .string("edited")])
+    #expect(try await world[0].push().changeSets == 1)
+    try await world.settle()
+    for replica in world.replicas {
+      #expect(try replica.exists(part), "\(replica.name)")
+      for note in notes {
+        #expect(try replica.reference(note, "part") == part, "\(replica.name)")
+      }
+    }
+  }
+
   @Test("Its answer is found in a page, and the sync goes on", arguments: [false, true])
   func answerInPage(isBehind: Bool) async throws {
     let world = try await World(2, options: Self.options())

@@ -62,8 +62,8 @@ struct ImportBatches {
   /// What the batches so far came to.
   private struct Progress {
     var counts = ImportReport(transactions: 1)
-    /// References to what no line so far has inserted, by what they name.
-    var awaited: [UUID: [AwaitedReference]] = [:]
+    /// References to what no line so far has inserted.
+    var awaited = AwaitedReferences()
     /// Whether a line changed an object that another one made.
     var hasUpdates = false
     /// Whether a line added to a number.
@@ -77,13 +77,13 @@ struct ImportBatches {
     if !batches.adds { batches.adds = lines.contains { !$0.add.isEmpty } }
     let context = ManagedObjectContext(coordinator)
     let transaction = ImportTransaction(context, shapes: shapes)
-    let settled = takeAwaited(insertedBy: lines, &batches)
+    let settled = batches.awaited.take(insertedBy: lines, shapes)
     try transaction.perform(lines, settling: settled, isOneTransaction: true)
     for reference in transaction.awaited {
       guard let relationship = reference.owner.relationshipsByName[reference.property],
         Self.mayWait(relationship)
       else { throw NotInBatches() }
-      batches.awaited[reference.target, default: []].append(reference)
+      batches.awaited.add(reference)
     }
     // An update between a reference and the line that it waits for may have the later word on it.
     guard batches.awaited.isEmpty && settled.isEmpty || !batches.hasUpdates else {
@@ -98,25 +98,6 @@ struct ImportBatches {
   private static func mayWait(_ relationship: RelationshipDescription) -> Bool {
     let isOneToOne = !relationship.isToMany && relationship.inverseRelationship?.isToMany == false
     return !relationship.isOrdered && !isOneToOne
-  }
-
-  /// The references to what these lines insert, in the order of the lines that have them.
-  private func takeAwaited(
-    insertedBy lines: [ImportLine], _ batches: inout Progress
-  ) -> [AwaitedReference] {
-    guard !batches.awaited.isEmpty else { return [] }
-    var settled: [AwaitedReference] = []
-    for line in lines {
-      guard let made = line.operation.insertion,
-        let shape = try? shapes.shape(made.entity, line.number)
-      else { continue }
-      if let references = batches.awaited.removeValue(
-        forKey: NamedIdentity.identity(made.id, of: shape.entity))
-      {
-        settled += references
-      }
-    }
-    return settled.sorted { $0.line < $1.line }
   }
 }
 

@@ -32,13 +32,8 @@ final class ImportTransaction {
   var unfit: [ObjectIdentifier: Set<Int>] = [:]
   /// References to objects that the file did not insert so far.
   private(set) var awaited: [AwaitedReference] = []
-  /// The last line that set a relationship, with null too.
-  private var lastWords: [Place: Int] = [:]
-
-  private struct Place: Hashable {
-    var owner: UUID?
-    var property: String
-  }
+  /// The last line that set a relationship, with null too, or its other end.
+  private(set) var lastWords: [AwaitedReference.Place: Int] = [:]
 
   init(_ context: ManagedObjectContext, shapes: ImportShapes) {
     self.context = context
@@ -47,8 +42,10 @@ final class ImportTransaction {
 
   /// Carries out the lines, and sets the references of earlier ones that can be settled now.
   ///
-  /// - Parameter isOneTransaction: The earlier lines are of the same transaction: what they refer to comes first, as it
-  ///   would if these lines stood with them.
+  /// - Parameters:
+  ///   - earlier: Those that name what these lines insert.
+  ///   - isOneTransaction: The earlier lines are of the same transaction: what they refer to comes first, as it would if these
+  ///     lines stood with them.
   func perform(
     _ operations: [ImportLine], settling earlier: [AwaitedReference],
     isOneTransaction: Bool = false
@@ -300,13 +297,15 @@ final class ImportTransaction {
       switch member.value {
       case .null: object[key] = nil
       case .string(let id):
-        let reference = reference(of: object, member.name, to: destination, id, line)
+        var reference = reference(of: object, member.name, to: destination, id, line)
         if let target = try target(of: reference) {
           object[key] = target
+          noteWord(on: object, member.name, to: target, line)
         } else {
-          awaited.append(reference)
-          // What was set before has not the last word.
+          // What was set before has not the last word. What is in the store has it until then: it may have to have one.
+          reference.former = try object.isInserted ? nil : object[key]?.identity
           if object.isInserted { object[key] = nil }
+          awaited.append(reference)
         }
       default: throw wrong("the id of a \(destination.name) as text, or null")
       }
@@ -321,6 +320,7 @@ final class ImportTransaction {
         let reference = reference(of: object, member.name, to: destination, id, line)
         if let target = try target(of: reference) {
           targets.append(target)
+          noteWord(on: object, member.name, to: target, line)
         } else {
           awaited.append(reference)
         }
@@ -330,13 +330,23 @@ final class ImportTransaction {
   }
 
   private func noteWord(on object: ManagedObject, _ property: String, _ line: Int) {
-    lastWords[Place(owner: identities[ObjectIdentifier(object)], property: property)] = line
+    guard let owner = identities[ObjectIdentifier(object)] else { return }
+    lastWords[.init(owner: owner, property: property)] = line
+  }
+
+  /// What a line sets is said of the object at the other end as well, where that has one alone.
+  private func noteWord(
+    on object: ManagedObject, _ property: String, to target: ManagedObject, _ line: Int
+  ) {
+    guard let inverse = object.entity.relationshipsByName[property]?.inverseRelationship,
+      !inverse.isToMany
+    else { return }
+    noteWord(on: target, inverse.name, line)
   }
 
   /// Whether a later line set what the reference is of.
   private func isOverruled(_ reference: AwaitedReference) -> Bool {
-    lastWords[Place(owner: reference.ownerIdentity, property: reference.property)]
-      .map { $0 > reference.line } ?? false
+    reference.place.flatMap { lastWords[$0] }.map { $0 > reference.line } ?? false
   }
 
   private func reference(
@@ -379,7 +389,9 @@ final class ImportTransaction {
     else { return }
     switch property {
     // A line in between that set it from its other end had the later word.
-    case .toOne(_, let key): if owner[key] == nil { owner[key] = target }
+    case .toOne(_, let key):
+      let current = try owner[key]?.identity
+      if current == nil || current == reference.former { owner[key] = target }
     case .toMany(_, let key): owner[key].insert(target)
     case .attribute: break
     }

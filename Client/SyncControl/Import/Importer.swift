@@ -143,7 +143,7 @@ package struct Importer {
     guard course.adds else { return nil }
     let place: ImportPlace?
     do throws(ImportBytes.ReadFailure) {
-      place = try ImportPlace(reader, of: bytes, waitingLine: course.awaited.map(\.line).min())
+      place = try ImportPlace(reader, of: bytes, waitingLine: course.awaited.firstLine)
     } catch {
       throw ImportError(line: reader.number, "the file cannot be read: \(error.reason)")
     }
@@ -159,7 +159,8 @@ package struct Importer {
     /// How far the file came.
     var places: [ImportPlace]
     /// References to what later lines insert.
-    var awaited: [AwaitedReference]
+    var awaited: AwaitedReferences
+    var later: LaterInserts
     /// Only what is saved twice by the same file again wants a place.
     var adds: Bool
   }
@@ -181,10 +182,11 @@ package struct Importer {
     // A part that is passed over may have added.
     var course = Course(
       places: places,
-      awaited: try WaitingReferences.all(
-        of: bytes, through: skippedLines, after: places, in: store, shapes),
-      adds: skippedLines > 0)
-    progress.waitingLine = course.awaited.map(\.line).min()
+      awaited: AwaitedReferences(
+        try WaitingReferences.all(
+          of: bytes, through: skippedLines, after: places, in: store, shapes)),
+      later: LaterInserts(shapes), adds: skippedLines > 0)
+    progress.waitingLine = course.awaited.firstLine
     while true {
       let line = try reader.next()
       switch line?.operation {
@@ -200,7 +202,7 @@ package struct Importer {
               lines, up: reader, of: bytes, ImportTransaction(context, shapes: shapes), &course))
           report.transactions += 1
           progress = ImportProgress(
-            line: reader.number, waitingLine: course.awaited.map(\.line).min())
+            line: reader.number, waitingLine: course.awaited.firstLine)
           self.progress?(reader.number, reader.position)
           lines.removeAll(keepingCapacity: true)
         }
@@ -251,9 +253,15 @@ package struct Importer {
     let context = transaction.context
     context.name = "import"
     context.mergePolicy = ImportMergePolicy()
-    try transaction.perform(lines, settling: course.awaited)
-    course.awaited = transaction.awaited
-    try checkLaterLines(course.awaited, reader)
+    let settled = course.awaited.take(insertedBy: lines, transaction.shapes)
+    try transaction.perform(lines, settling: settled)
+    course.awaited.drop(overruledBy: transaction.lastWords)
+    if let missing = course.later.missing(of: transaction.awaited, behind: reader) {
+      throw ImportError(
+        line: missing.line,
+        "\(missing.name) names \(missing.destination.name) \(missing.id), which does not exist")
+    }
+    for reference in transaction.awaited { course.awaited.add(reference) }
     course.adds = course.adds || lines.contains { !$0.add.isEmpty }
     let lastLine = lines[lines.count - 1].number
     guard course.adds else {
@@ -267,23 +275,6 @@ package struct Importer {
     }
     if let place { course.places = [place] }
     return transaction.counts
-  }
-
-  /// Every reference that is still open must name an object that the rest of the file inserts.
-  private func checkLaterLines(_ awaited: [AwaitedReference], _ reader: LineReader) throws {
-    guard !awaited.isEmpty else { return }
-    var open = Dictionary(grouping: awaited, by: \.target)
-    var rest = reader
-    while !open.isEmpty, let line = try? rest.next() {
-      guard let made = line.operation.insertion,
-        let entity = store.schema.model.entitiesByName[made.entity]
-      else { continue }
-      open[NamedIdentity.identity(made.id, of: entity)] = nil
-    }
-    guard let missing = open.values.joined().min(by: { $0.line < $1.line }) else { return }
-    throw ImportError(
-      line: missing.line,
-      "\(missing.name) names \(missing.destination.name) \(missing.id), which does not exist")
   }
 
   private func save(

@@ -4,10 +4,7 @@ import Foundation
 /// References of lines that an import before this one has saved, to objects that later lines of the file insert: who goes on with
 /// those sets them.
 struct WaitingReferences {
-  private struct Place: Hashable {
-    var owner: UUID
-    var property: String
-  }
+  private typealias Place = AwaitedReference.Place
 
   private let store: PersistentStore
   private let shapes: ImportShapes
@@ -65,6 +62,13 @@ struct WaitingReferences {
       default: break
       }
       references[place] = try named.isEmpty ? nil : missing(named)
+      // The object at the other end is told another one, where it has one alone.
+      guard let inverse = shape.entity.relationshipsByName[member.name]?.inverseRelationship,
+        !inverse.isToMany
+      else { continue }
+      for reference in named {
+        references[Place(owner: reference.target, property: inverse.name)] = nil
+      }
     }
   }
 
@@ -90,6 +94,23 @@ struct WaitingReferences {
       else { continue }
       found += open.removeValue(forKey: NamedIdentity.identity(made.id, of: entity)) ?? []
     }
-    return found.sorted { $0.line < $1.line }
+    return try store.read { transaction in
+      try found.map { try standing($0, transaction) }.sorted { $0.line < $1.line }
+    }
+  }
+
+  /// With what is in the place of it as long as it waits.
+  private func standing(
+    _ reference: AwaitedReference, _ transaction: ReadTransaction
+  ) throws -> AwaitedReference {
+    var reference = reference
+    guard let owner = try reference.ownerIdentity.flatMap({ try transaction.key(of: $0) }),
+      let living = try transaction.concreteKey(root: owner),
+      let slot = transaction.schema.entity(numbered: living.entity)?.layout.index(
+        named: reference.property),
+      case .reference(let target)? = try transaction.row(living)?.values[slot]
+    else { return reference }
+    reference.former = try transaction.identity(of: target)
+    return reference
   }
 }

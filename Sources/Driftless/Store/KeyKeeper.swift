@@ -170,7 +170,7 @@ extension WriteTransaction {
   }
 
   /// Which property of a key goes without a value: an optional one, rather an attribute than a reference.
-  private static func preferred(_ places: [Int], _ layout: EntityLayout) -> Int? {
+  package static func preferred(_ places: [Int], _ layout: EntityLayout) -> Int? {
     func cost(_ place: Int) -> Int {
       let slot = layout.slots[place]
       return (slot.relationship == nil ? 0 : 1) + (slot.isOptional ? 0 : 2)

@@ -84,7 +84,31 @@ extension WriteTransaction {
     try setPlace(changes[last == nil ? 0 : 1], of: key, in: toOne)
   }
 
-  private func orderColumn(of relationship: RelationshipDescription) -> OrderColumn? {
+  }
+}
+
+extension ReadTransaction {
+  /// The place of an object among those that refer to the same one by a to-one relationship whose
+  /// inverse is ordered; nil when it was never given one.
+  package func place(of key: ObjectKey, in toOne: RelationshipDescription) throws -> Int64? {
+    guard let entity = toOne.entity, let column = placeColumn(of: toOne) else { return nil }
+    let statement = try connection.prepare(
+      "SELECT \"\(column)\" FROM \"\(schema.table(for: entity).name)\" WHERE Z_PK = ?")
+    defer { statement.reset() }
+    statement.bind(key.key, at: 1)
+    return try statement.step() && !statement.isNull(0) ? statement.int64(0) : nil
+  }
+
+  /// The places of the objects of an ordered relationship, by their keys. Those that were never given one, and those of any other
+  /// relationship, have none.
+  package func places(
+    of source: ObjectKey, in relationship: RelationshipDescription
+  ) throws -> [Int64: Int64] {
+    guard let column = orderColumn(of: relationship) else { return [:] }
+    return try places(column, of: source).compactMapValues { $0 }
+  }
+
+  fileprivate func orderColumn(of relationship: RelationshipDescription) -> OrderColumn? {
     if let join = schema.joinTable(for: relationship) {
       return join.destinationOrderColumn.map {
         OrderColumn(
@@ -101,7 +125,7 @@ extension WriteTransaction {
       place: place)
   }
 
-  private func places(_ column: OrderColumn, of source: ObjectKey) throws -> [Int64: Int64?] {
+  fileprivate func places(_ column: OrderColumn, of source: ObjectKey) throws -> [Int64: Int64?] {
     let statement = try connection.prepare(
       """
       SELECT "\(column.destination)", "\(column.place)" FROM "\(column.table)"
@@ -114,19 +138,6 @@ extension WriteTransaction {
       places[statement.int64(0)] = .some(statement.isNull(1) ? nil : statement.int64(1))
     }
     return places
-  }
-}
-
-extension ReadTransaction {
-  /// The place of an object among those that refer to the same one by a to-one relationship whose
-  /// inverse is ordered; nil when it was never given one.
-  package func place(of key: ObjectKey, in toOne: RelationshipDescription) throws -> Int64? {
-    guard let entity = toOne.entity, let column = placeColumn(of: toOne) else { return nil }
-    let statement = try connection.prepare(
-      "SELECT \"\(column)\" FROM \"\(schema.table(for: entity).name)\" WHERE Z_PK = ?")
-    defer { statement.reset() }
-    statement.bind(key.key, at: 1)
-    return try statement.step() && !statement.isNull(0) ? statement.int64(0) : nil
   }
 
   func placeColumn(of toOne: RelationshipDescription) -> String? {

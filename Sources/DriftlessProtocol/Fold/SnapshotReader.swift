@@ -83,20 +83,10 @@ package struct SnapshotReader {
       }
     }
 
-    /// Under which entity, and with which identity, an object that lives came into the zone.
+    /// Under which entities, and with which identities, the objects that live came into the zone.
     ///
-    /// - Throws: `ProtocolError` for a number that it does not have.
-    package func born(_ number: UInt64) throws(ProtocolError) -> (entity: String, identity: UUID) {
-      let index = try index(0)
-      var place = numbers.firstIndex(of: number) ?? .max
-      for run in index.newObjects {
-        if place < run.count {
-          return (index.entities[run.entity].name, run.identities[place])
-        }
-        place -= run.count
-      }
-      throw .malformed("The part does not have object \(number)")
-    }
+    /// - Parameter index: of the first change set.
+    package func births(_ index: ChangeSetIndex) -> Births { Births(places.numbers, index) }
 
     /// What a change set says without its values.
     package func index(_ number: Int) throws(ProtocolError) -> ChangeSetIndex {

@@ -211,7 +211,7 @@ struct ZoneAnew {
       return local.map { .integer($0) } ?? .null == value ? nil : cell
     case (.elements(let relationship), .elements(let adds, _)):
       let local = try transaction.toManyKeys(of: ours.key, relationship).map(schema.rooted)
-      let removes = local.filter { !adds.contains($0) }
+      let removes = local.without(adds)
       guard removes.isEmpty, relationship.isOrdered ? local == adds : local.count == adds.count
       else { return .elements(adds: adds, removes: removes) }
       return nil

@@ -14,14 +14,13 @@ struct RestoredSet {
     let wanted = try names.compactMap { try transaction.key(of: $0) }
       .compactMap { try transaction.concreteKey(root: $0) }
       .filter { schema.admits($0, isAlive: true, in: relationship) }
-    let added = wanted.filter { !former.contains($0) }
-    let removed = former.filter { !wanted.contains($0) }
-    try transaction.removePairs(relationship, key, removed)
-    try transaction.addPairs(relationship, key, added)
+    let change = ElementChange(relationship, from: former, to: wanted)
+    try transaction.removePairs(relationship, key, change.removes)
+    try transaction.addPairs(relationship, key, change.adds)
     if relationship.isOrdered { try transaction.setOrder(relationship, key, wanted) }
     try record(relationship, of: key)
     guard let inverse = relationship.inverseRelationship else { return }
-    for element in added + removed { try record(inverse, of: element) }
+    for element in change.adds + change.removes { try record(inverse, of: element) }
   }
 
   private func record(_ relationship: RelationshipDescription, of key: ObjectKey) throws {

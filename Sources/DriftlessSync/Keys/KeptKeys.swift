@@ -34,6 +34,8 @@ final class KeptKeys: KeyKeeper {
   private var owners: [ObjectKey] = []
   /// Objects whose kept values may have become free since they were looked at last.
   private var candidates: Set<ObjectKey> = []
+  /// Values that were refused since they were asked for last.
+  private var refused: [(key: ObjectKey, slot: Int)] = []
   /// By the object that held their key when they were looked at: those that wait for it.
   private var waiting: [ObjectKey: Set<ObjectKey>] = [:]
   /// What is being applied: the change that a value that is refused now comes from.
@@ -233,6 +235,7 @@ final class KeptKeys: KeyKeeper {
     values[key, default: [:]][slot] = Value(value: value, side: side)
     index(key, slot, value)
     candidates.insert(key)
+    if !isHalf(key, slot) { refused.append((key, slot)) }
     try transaction.connection.perform(
       "INSERT OR REPLACE INTO ZDL_KEPT VALUES (?, ?, ?, ?, ?, ?, ?)",
       [
@@ -255,6 +258,12 @@ final class KeptKeys: KeyKeeper {
   func noteGone(_ key: ObjectKey) throws { try lacks.noteGone(key, transaction) }
 
   func noteNew(_ key: ObjectKey) { lacks.noteNew(key, side) }
+
+  /// The values that were refused, in that order.
+  func takeRefused() -> [(key: ObjectKey, slot: Int)] {
+    defer { refused.removeAll() }
+    return refused
+  }
 
   /// The owners of one-to-one relationships that were written, in that order.
   func takeOwners() -> [ObjectKey] {

@@ -180,7 +180,7 @@ struct Unions {
   ) throws {
     for (property, relationship, elements) in sets {
       let had = try transaction.toManyKeys(of: stayed, relationship)
-      let new = Self.elements(elements, replacing: lost, by: stayed).filter { !had.contains($0) }
+      let new = Self.elements(elements, replacing: lost, by: stayed).without(had)
       guard !new.isEmpty else { continue }
       if applier.pending[stayed]?.transaction(of: property.slot) == nil {
         try BaseValues.replace(stayed, property.name, with: had, on: transaction.connection)

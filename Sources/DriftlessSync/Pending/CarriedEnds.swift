@@ -78,6 +78,7 @@ struct CarriedEnds {
   /// A set is no base of a reference.
   private func dropOddBases(_ applier: PageApplier) throws {
     let connection = applier.transaction.connection
+    let hasLeft = applier.left != nil
     var odd: [(ObjectKey, String)] = []
     try BaseValues.forEachProperty(on: connection) { key, name in
       guard case .toOne? = schema.entity(numbered: key.entity)?.property(named: name)?.kind else {
@@ -86,10 +87,12 @@ struct CarriedEnds {
       odd.append((key, name))
     }
     for (key, name) in odd {
+      guard let set = try BaseValues.set(of: key, name, on: connection) else { continue }
       let isOne =
-        try BaseValues.value(of: key, name, on: connection) != nil
-        && BaseValues.keys(of: key, name, on: connection)?.count ?? 0 < 2
-      if !isOne { try BaseValues.drop(key, name, on: connection) }
+        try BaseValues.value(of: key, name, on: connection) != nil && set.elements.count < 2
+      // Of what was not sent when the store left its zone nothing is known (`UnsentBases`).
+      let isUnknown = hasLeft && set.elements.isEmpty && set.asserted.isEmpty
+      if !isOne, !isUnknown { try BaseValues.drop(key, name, on: connection) }
     }
   }
 
@@ -170,7 +173,10 @@ struct CarriedEnds {
         if let end = entity.otherEnds[name] { edits[key, default: [:]][end.slot] = number }
       }
     }
-    _ = try transaction.forEachLocalChange(after: state.acknowledged) { number, key, change in
+    // A store that came back to its zone was acknowledged more before it left than its history is now.
+    let acknowledged = max(
+      state.acknowledged, try LeftZone.kept(transaction)?.acknowledged ?? 0)
+    _ = try transaction.forEachLocalChange(after: acknowledged) { number, key, change in
       guard case .update(let mask) = change, number > overrides[key] ?? 0,
         let entity = schema.entity(numbered: key.entity)
       else { return }
@@ -187,8 +193,7 @@ struct CarriedEnds {
     let transaction = applier.transaction
     let connection = transaction.connection
     let edited = try edits(transaction, state).filter { key, _ in
-      try (applier.pending[key] ?? PendingObject()).whole == .none
-        && transaction.concreteKey(root: key) == key
+      try isInZone(key, applier) && transaction.concreteKey(root: key) == key
     }
     let found = try basesInEntries(of: edited, applier)
     for (key, slots) in edited {
@@ -198,10 +203,10 @@ struct CarriedEnds {
         // Where nobody here knows what an edit took out, that is the zone's again, and the journal tells it.
         let base = try base(of: key, end, transaction) ?? found[key]?[end.name]
         let current = try self.current(key, end, applier)
-        for owner in current where base?.contains(owner) != true {
+        for owner in current.without(base ?? []) {
           try add(key, to: owner, end, isIn: true, number, applier, &owners)
         }
-        for owner in base ?? [] where !current.contains(owner) {
+        for owner in (base ?? []).without(current) {
           try add(key, to: owner, end, isIn: false, number, applier, &owners)
         }
         let time = try transaction.editTime(number)
@@ -246,11 +251,22 @@ struct CarriedEnds {
     return bases
   }
 
+  /// Whether an object is neither new to the zone, nor deleted in it. One that a store had told before it left its zone is new to its
+  /// history alone.
+  private func isInZone(_ key: ObjectKey, _ applier: PageApplier) -> Bool {
+    switch applier.pending[key]?.whole {
+    case .none?, nil: true
+    case .insert: applier.wasTold(applier.pending[key])
+    case .revive, .delete: false
+    }
+  }
+
   /// What a new object has at such an end was told with the object.
   private func addNew(_ applier: PageApplier, to owners: inout Owners) throws {
     for (key, object) in applier.pending.objects
     where object.whole == .insert || object.whole == .revive {
       guard let entity = schema.entity(numbered: key.entity), !entity.otherEnds.isEmpty,
+        !isInZone(key, applier),
         try applier.transaction.concreteKey(root: key) == key
       else { continue }
       for end in entity.eachOtherEnd {
@@ -281,7 +297,9 @@ struct CarriedEnds {
       return try BaseValues.replace(
         owner, property.name, with: base + [key], asserting: set?.asserted ?? [], on: connection)
     }
-    guard whole == .none, try applier.transaction.concreteKey(root: owner) == owner else { return }
+    guard isInZone(owner, applier),
+      try applier.transaction.concreteKey(root: owner) == owner
+    else { return }
     owners.add(key, to: owner, property.slot, isIn: isIn, number)
   }
 
@@ -290,7 +308,12 @@ struct CarriedEnds {
   ) throws -> [ObjectKey]? {
     let connection = transaction.connection
     guard !end.relationship.isToMany else {
-      return try BaseValues.keys(of: key, end.name, on: connection)
+      let set = try BaseValues.set(of: key, end.name, on: connection)
+      // What is asserted and not there was taken out.
+      return try set.map {
+        $0.elements
+          + $0.asserted.without(try transaction.toManyKeys(of: key, end.relationship) + $0.elements)
+      }
     }
     guard let value = try BaseValues.value(of: key, end.name, on: connection) else { return nil }
     guard case .reference(let target) = value else { return [] }
@@ -320,10 +343,9 @@ struct CarriedEnds {
         if case .elements(let relationship) = property.kind {
           let set = try BaseValues.set(of: key, property.name, on: connection)
           let known = former == nil ? nil : set?.elements
-          var base =
-            try known ?? applier.transaction.toManyKeys(of: key, relationship)
-          base.removeAll { part.added.contains($0) }
-          base += part.removed.filter { !base.contains($0) }
+          let base =
+            try (known ?? applier.transaction.toManyKeys(of: key, relationship))
+            .without(part.added).united(with: part.removed)
           try BaseValues.replace(
             key, property.name, with: base, asserting: former == nil ? [] : set?.asserted ?? [],
             on: connection)

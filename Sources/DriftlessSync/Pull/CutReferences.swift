@@ -142,8 +142,7 @@ struct CutReferences {
   ) throws {
     let transaction = applier.transaction
     let current = try transaction.toManyKeys(of: cut.source, relationship)
-    let adds = try elements.compactMap { try transaction.concreteKey(root: $0) }
-      .filter { !current.contains($0) }
+    let adds = try elements.compactMap { try transaction.concreteKey(root: $0) }.without(current)
     // More than one delete may have cut the set.
     let edit = applier.pending[cut.source]?.transaction(of: cut.property.slot)
     guard !adds.isEmpty, edit == nil || edit == stamp,

@@ -77,7 +77,7 @@ extension PageApplier {
   /// Whether what a row takes out may be what a delete took along that meets something here. Such a row may be of a later save.
   private func mayBeCut(_ target: ObjectKey, _ frame: FrameContext) -> Bool {
     guard !frame.isOfSnapshot else { return deleteCuts.awaited.contains(rooted(target)) }
-    return frame.isBraked || isHeld(target) || !frame.deferredTransactions.isEmpty
+    return frame.isBraked || isHeld(target) || frame.cutTargets.contains(rooted(target))
   }
 
   /// Notes elements that a row takes out of a set, before it does.
@@ -88,9 +88,9 @@ extension PageApplier {
     guard case .elements(let relationship) = property.kind else { return }
     let gone = elements.filter { mayBeCut($0, frame) }
     guard !gone.isEmpty else { return }
-    let current = try transaction.toManyKeys(of: key, relationship)
+    let places = try transaction.toManyKeys(of: key, relationship).places
     for element in gone {
-      guard let place = current.firstIndex(of: element) else { continue }
+      guard let place = places[element] else { continue }
       deleteCuts.note(
         .init(
           source: key, property: property.name,
@@ -122,37 +122,52 @@ extension PageApplier {
     }
   }
 
-  /// Gives what an edit of here has brought back what its delete had cut.
+  /// Gives what an edit of here, or a person's word, has brought back what its delete had cut. Each set is read and written once.
   ///
-  /// - Parameters:
-  ///   - target: it is pushed whole.
-  ///   - delete: what deleted it.
-  func restore(
-    _ cuts: [DeleteCuts.Cut], to target: ObjectKey, from delete: RemoteSide
-  ) throws {
-    guard let object = pending[target], object.whole == .revive,
-      let living = try transaction.concreteKey(root: target)
-    else { return }
-    // It is of the edit that brings the object back.
-    let time = try transaction.editTime(object.wholeTransaction)
-    let stamp = EditStamp.number(time)
-    for cut in cuts {
-      guard let source = try transaction.concreteKey(root: cut.source),
-        let property = schema.entity(numbered: source.entity)?
-          .property(namedNowOrBefore: cut.property)
+  /// - Parameter marks: the deletes, by what they deleted. What of it is back is pushed whole.
+  func restoreCuts(_ marks: [(target: ObjectKey, mark: ZoneStates.Mark)]) throws {
+    var sets: [CutSet: [CutElement]] = [:]
+    var inOrder: [CutSet] = []
+    for (target, mark) in marks where !mark.cuts.isEmpty {
+      guard let object = pending[target], object.whole == .revive,
+        let living = try transaction.concreteKey(root: target)
       else { continue }
-      guard !cut.isUntold else {
-        try journalUntold(living, property, of: source, time, delete)
-        continue
-      }
-      switch property.kind {
-      case .attribute, .place: continue
-      case .elements(let relationship):
-        try restore(living, in: relationship, property, of: source, at: cut.place, by: stamp)
-      case .toOne(let relationship):
-        try restore(living, as: relationship, property, of: source, at: cut.place, by: stamp)
+      // It is of the edit that brings the object back.
+      let time = try transaction.editTime(object.wholeTransaction)
+      let stamp = EditStamp.number(time)
+      for cut in mark.cuts {
+        guard let source = try transaction.concreteKey(root: cut.source),
+          let property = schema.entity(numbered: source.entity)?
+            .property(namedNowOrBefore: cut.property)
+        else { continue }
+        guard !cut.isUntold else {
+          try journalUntold(living, property, of: source, time, mark.side)
+          continue
+        }
+        switch property.kind {
+        case .attribute, .place: continue
+        case .elements:
+          let set = CutSet(source: source, slot: property.slot)
+          if sets[set] == nil { inOrder.append(set) }
+          sets[set, default: []].append(
+            CutElement(element: living, place: cut.place, stamp: stamp))
+        case .toOne(let relationship):
+          try restore(living, as: relationship, property, of: source, at: cut.place, by: stamp)
+        }
       }
     }
+    for set in inOrder { try restore(sets[set] ?? [], in: set) }
+  }
+
+  private struct CutSet: Hashable {
+    var source: ObjectKey
+    var slot: Int
+  }
+
+  private struct CutElement {
+    var element: ObjectKey
+    var place: Int64?
+    var stamp: Int64
   }
 
   /// CONFLICT: an edit of here brings an object back that another replica deleted, and a set or a reference is without it there,
@@ -185,27 +200,44 @@ extension PageApplier {
     report.conflicts += 1
   }
 
-  private func restore(
-    _ element: ObjectKey, in relationship: RelationshipDescription,
-    _ property: SyncSchema.Property, of source: ObjectKey, at place: Int64?, by stamp: Int64
-  ) throws {
+  private func restore(_ elements: [CutElement], in set: CutSet) throws {
+    let source = set.source
+    guard let property = schema.entity(numbered: source.entity)?.property(at: set.slot),
+      case .elements(let relationship) = property.kind
+    else { return }
     let current = try transaction.toManyKeys(of: source, relationship)
-    guard !current.contains(element) else { return }
+    var known = Set(current)
+    let new = elements.filter { known.insert($0.element).inserted }
+    guard let first = new.first else { return }
     try changePairs(
-      ElementChange(relationship: relationship, adds: [element], removes: []), of: source)
-    if relationship.isOrdered, let place {
-      var sequence = current
-      sequence.insert(element, at: min(max(0, Int(clamping: place)), current.count))
-      try transaction.setOrder(relationship, source, sequence)
+      ElementChange(relationship: relationship, adds: new.map(\.element), removes: []),
+      of: source)
+    if relationship.isOrdered, new.contains(where: { $0.place != nil }) {
+      try transaction.setOrder(relationship, source, Self.placed(new, in: current))
     }
-    report.updated += 1
+    report.updated += new.count
     // What is pending of the set says it as well.
-    guard pending[source]?.transaction(of: property.slot) == nil else {
+    guard pending[source]?.transaction(of: set.slot) == nil else {
       touched.insert(source)
       return
     }
     try BaseValues.replace(source, property.name, with: current, on: transaction.connection)
-    setPending(source) { $0.set(PropertyMask([property.slot]), by: stamp) }
+    setPending(source) { $0.set(PropertyMask([set.slot]), by: first.stamp) }
+  }
+
+  /// A set with elements that had places in it; those that had none come last.
+  private static func placed(_ elements: [CutElement], in current: [ObjectKey]) -> [ObjectKey] {
+    let placed = elements.compactMap { element in element.place.map { (element.element, $0) } }
+      .enumerated().sorted { ($0.element.1, $0.offset) < ($1.element.1, $1.offset) }
+    var sequence: [ObjectKey] = []
+    var rest = current[...]
+    for (_, (element, place)) in placed {
+      let before = rest.prefix(max(0, Int(clamping: place) - sequence.count))
+      sequence += before
+      rest = rest.dropFirst(before.count)
+      sequence.append(element)
+    }
+    return sequence + rest + elements.filter { $0.place == nil }.map(\.element)
   }
 
   private func restore(

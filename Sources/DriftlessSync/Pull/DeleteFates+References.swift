@@ -100,26 +100,17 @@ extension DeleteFates {
 
   /// The references of what was deleted here as well, and comes back with the zone's values.
   private func returningReferences(to target: ObjectKey, _ cause: Int64) throws -> [Reference] {
-    var references: [Reference] = []
-    for source in keptInOrder where taken[source] == nil {
-      guard let candidate = candidates[source], candidate.side == .here,
+    try returning[rooted(target), default: []].compactMap { source, property in
+      guard taken[source] == nil, let relationship = property.relationship,
         let owner = applier.schema.entity(numbered: source.entity),
         try applier.transaction.concreteKey(root: source) == nil
-      else { continue }
-      for property in owner.properties {
-        guard let relationship = property.relationship,
-          candidate.object.values[property.name]?.targets.map(rooted).contains(rooted(target))
-            == true
-        else { continue }
-        references.append(
-          Reference(
-            source: source,
-            referrer: SyncSchema.Referrer(
-              property: property, relationship: relationship, owner: owner.description),
-            cause: cause, rule: ReferenceRule(relationship)))
-      }
+      else { return nil }
+      return Reference(
+        source: source,
+        referrer: SyncSchema.Referrer(
+          property: property, relationship: relationship, owner: owner.description),
+        cause: cause, rule: ReferenceRule(relationship))
     }
-    return references
   }
 
   /// What follows the owning end of a one-to-one relationship which one side set of an object that the other deletes. Its own

@@ -53,13 +53,20 @@ struct DeleteFates {
   }
 
   let applier: PageApplier
+  private let deletedHere: DeletedHere
   private(set) var candidates: [ObjectKey: Candidate] = [:]
   private(set) var kept: [ObjectKey: Kept] = [:]
   /// In the order in which they were found to be kept.
   private(set) var keptInOrder: [ObjectKey] = []
   private(set) var taken: [ObjectKey: Taken] = [:]
+  /// What is deleted here as well, is kept, and refers to an object by the zone's word, in the order in which it was found to be kept.
+  private(set) var returning: [ObjectKey: [(source: ObjectKey, property: SyncSchema.Property)]] =
+    [:]
 
-  init(_ applier: PageApplier) { self.applier = applier }
+  init(_ applier: PageApplier) {
+    self.applier = applier
+    deletedHere = DeletedHere(applier)
+  }
 
   mutating func add(_ key: ObjectKey, _ object: ZoneStates.Object, _ side: Side) {
     candidates[key] = Candidate(side: side, object: object)
@@ -127,22 +134,35 @@ struct DeleteFates {
       else { return }
       try keep(Kept(key: key, reason: .edited, cause: local?.wholeTransaction ?? 0))
     }
-    try keepCascade(of: key, entity)
+    try keepCascade(of: key)
   }
 
   /// What the delete of an object took by cascade comes back with it.
-  private mutating func keepCascade(of key: ObjectKey, _ entity: SyncSchema.Entity) throws {
-    guard let own = kept[key] else { return }
-    for relationship in entity.description.relationshipsByName.values
-      .sorted(by: { $0.name < $1.name })
-    where relationship.deleteRule == .cascade {
-      for member in try members(of: key, entity, relationship)
-      where kept[member] == nil && isSameDelete(key, member) {
-        guard let memberEntity = applier.schema.entity(numbered: member.entity) else { continue }
-        try keep(Kept(key: member, reason: .cascaded, cause: own.cause))
-        try keepCascade(of: member, memberEntity)
+  private mutating func keepCascade(of key: ObjectKey) throws {
+    guard let cause = kept[key]?.cause else { return }
+    // Depth first, with no bound on the depth.
+    var rest = try cascade(of: key)
+    while let member = rest.popLast() {
+      guard kept[member] == nil, applier.schema.entity(numbered: member.entity) != nil else {
+        continue
       }
+      try keep(Kept(key: member, reason: .cascaded, cause: cause))
+      rest += try cascade(of: member)
     }
+  }
+
+  /// What the delete of an object took with it, the last one first.
+  private func cascade(of key: ObjectKey) throws -> [ObjectKey] {
+    guard let entity = applier.schema.entity(numbered: key.entity) else { return [] }
+    return try relationships(of: entity).filter { $0.deleteRule == .cascade }
+      .flatMap { try members(of: key, entity, $0) }
+      .filter { kept[$0] == nil && isSameDelete(key, $0) }
+      .reversed()
+  }
+
+  /// In a set order.
+  private func relationships(of entity: SyncSchema.Entity) -> [RelationshipDescription] {
+    entity.description.relationshipsByName.values.sorted { $0.name < $1.name }
   }
 
   /// The objects that a relationship of an object held when it was deleted.
@@ -150,7 +170,7 @@ struct DeleteFates {
     of key: ObjectKey, _ entity: SyncSchema.Entity, _ relationship: RelationshipDescription
   ) throws -> [ObjectKey] {
     let transaction = applier.transaction
-    if let row = try values(of: key), !relationship.isToMany {
+    if let row = try applier.valuesHere(of: key), !relationship.isToMany {
       guard let slot = entity.description.layout.index(named: relationship.name),
         case .reference(let member) = row[slot]
       else { return [] }
@@ -162,18 +182,7 @@ struct DeleteFates {
     if let kept = try BaseValues.keys(of: key, relationship.name, on: transaction.connection) {
       return kept
     }
-    guard let inverse = relationship.inverseRelationship, !inverse.isToMany else { return [] }
-    var members: [ObjectKey] = []
-    for (member, object) in applier.pending.objects where object.whole == .delete {
-      guard let description = transaction.schema.entity(numbered: member.entity),
-        let slot = description.layout.index(named: inverse.name),
-        description.layout.slots[slot].relationship?.inverseRelationship === relationship,
-        case .reference(let target)? = try values(of: member)?[slot],
-        target.key == key.key, applier.schema.root(of: target) == entity.rootNumber
-      else { continue }
-      members.append(member)
-    }
-    return members.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
+    return try deletedHere.members(of: key, relationship)
   }
 
   /// Whether one transaction deleted both.
@@ -210,12 +219,35 @@ struct DeleteFates {
 
   /// Keeps an object, and what it requires.
   private mutating func keep(_ found: Kept) throws {
-    guard kept[found.key] == nil else { return }
-    kept[found.key] = found
-    keptInOrder.append(found.key)
-    guard let entity = applier.schema.entity(numbered: found.key.entity),
-      let row = try values(of: found.key)
+    // Depth first, with no bound on the depth.
+    var rest = [found]
+    while let next = rest.popLast() {
+      guard kept[next.key] == nil else { continue }
+      kept[next.key] = next
+      keptInOrder.append(next.key)
+      noteReturning(next.key)
+      rest += try required(by: next).reversed()
+    }
+  }
+
+  /// Notes what an object refers to that comes back with the zone's values.
+  private mutating func noteReturning(_ source: ObjectKey) {
+    guard let candidate = candidates[source], candidate.side == .here,
+      let owner = applier.schema.entity(numbered: source.entity)
     else { return }
+    for property in owner.properties where property.relationship != nil {
+      for target in Set(candidate.object.values[property.name]?.targets.map(rooted) ?? []) {
+        returning[target, default: []].append((source, property))
+      }
+    }
+  }
+
+  /// What an object that is kept requires of what one of the two sides deleted.
+  private func required(by found: Kept) throws -> [Kept] {
+    guard let entity = applier.schema.entity(numbered: found.key.entity),
+      let row = try applier.valuesHere(of: found.key)
+    else { return [] }
+    var required: [Kept] = []
     for property in entity.properties {
       guard case .toOne(let relationship) = property.kind,
         case .reference(let reference) = row[property.slot],
@@ -223,10 +255,10 @@ struct DeleteFates {
       else { continue }
       switch ReferenceRule(relationship) {
       case .deny:
-        try keep(Kept(key: target, reason: .denied(by: found.key), cause: found.cause))
+        required.append(Kept(key: target, reason: .denied(by: found.key), cause: found.cause))
       case .require, .cascade:
         guard !relationship.isOptional else { continue }
-        try keep(Kept(key: target, reason: .required(by: found.key), cause: found.cause))
+        required.append(Kept(key: target, reason: .required(by: found.key), cause: found.cause))
       case .nullify: continue
       }
     }
@@ -236,8 +268,9 @@ struct DeleteFates {
         relationship.followsOneToOne, !relationship.isOptional,
         let owner = try formerOwner(of: found.key, row[slot], relationship), kept[owner] == nil
       else { continue }
-      try keep(Kept(key: owner, reason: .required(by: found.key), cause: found.cause))
+      required.append(Kept(key: owner, reason: .required(by: found.key), cause: found.cause))
     }
+    return required
   }
 
   /// The object that had another one for a partner, when one of the two sides deleted it.
@@ -245,23 +278,8 @@ struct DeleteFates {
     of key: ObjectKey, _ value: PropertyValue, _ relationship: RelationshipDescription
   ) throws -> ObjectKey? {
     if case .reference(let reference) = value { return try deleted(reference) }
-    guard let owning = relationship.inverseRelationship else { return nil }
     // It let go of it before it was deleted itself.
-    return try applier.pending.objects.keys
-      .filter { applier.pending[$0]?.whole == .delete }
-      .sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
-      .first { owner in
-        guard let layout = applier.schema.entity(numbered: owner.entity)?.description.layout,
-          let slot = layout.index(named: owning.name),
-          layout.slots[slot].relationship?.inverseRelationship === relationship
-        else { return false }
-        let value = try BaseValues.value(
-          of: owner, owning.name, on: applier.transaction.connection)
-        guard case .reference(let partner)? = try value ?? values(of: owner)?[slot] else {
-          return false
-        }
-        return rooted(partner) == rooted(key)
-      }
+    return try deletedHere.owner(of: key, relationship)
   }
 
   /// The object that a reference names, when one of the two sides deleted it.
@@ -269,19 +287,7 @@ struct DeleteFates {
     if let living = try applier.transaction.concreteKey(root: reference) {
       return candidates[living]?.side == .zone ? living : nil
     }
-    let root = applier.schema.root(of: reference)
-    return applier.pending.objects.first { key, object in
-      object.whole == .delete && key.key == reference.key && applier.schema.root(of: key) == root
-    }?.key
-  }
-
-  /// The row of an object, or what it was when it was deleted here.
-  private func values(of key: ObjectKey) throws -> [PropertyValue]? {
-    if try applier.transaction.concreteKey(root: key) == key {
-      return try applier.transaction.knownRow(key)?.values
-    }
-    guard let entity = applier.schema.entity(numbered: key.entity) else { return nil }
-    return try applier.buried(entity, key)
+    return applier.deletedHere(reference)
   }
 
   // MARK: Taking
@@ -290,43 +296,64 @@ struct DeleteFates {
   ///
   /// - Returns: whether an object has to be kept after all, because what it would take may not go.
   private mutating func takeCascaded(_ keys: [ObjectKey]) throws -> Bool {
+    var isAnyKept = false
     for key in keys where kept[key] == nil {
       for reference in try references(to: key) where reference.rule == .cascade {
-        var closure: [ObjectKey] = []
-        if try collect(reference.source, &closure) {
-          for member in closure {
-            taken[member] = Taken(key: member, target: key, cause: reference.cause)
-          }
-        } else {
+        guard let closure = try closure(of: reference.source) else {
+          // What it takes is found anew, with all that are found here.
           try keep(Kept(key: key, reason: .denied(by: reference.source), cause: reference.cause))
-          return true
+          isAnyKept = true
+          break
+        }
+        for member in closure {
+          taken[member] = Taken(key: member, target: key, cause: reference.cause)
         }
       }
     }
-    return false
+    return isAnyKept
   }
 
-  /// What the delete of a living object takes along; false when something in it may not go.
-  private func collect(_ key: ObjectKey, _ closure: inout [ObjectKey]) throws -> Bool {
-    guard kept[key] == nil else { return false }
-    guard !closure.contains(key), taken[key] == nil,
-      let entity = applier.schema.entity(numbered: key.entity)
-    else { return true }
-    closure.append(key)
-    for relationship in entity.description.relationshipsByName.values
-      .sorted(by: { $0.name < $1.name })
-    {
+  private enum Step {
+    case take(ObjectKey)
+    /// These may not be left when what refers to them goes.
+    case deny([ObjectKey])
+  }
+
+  /// What the delete of a living object takes along; nil when something in it may not go.
+  private func closure(of key: ObjectKey) throws -> Set<ObjectKey>? {
+    var closure: Set<ObjectKey> = []
+    // Depth first, with no bound on the depth.
+    var rest = [Step.take(key)]
+    while let step = rest.popLast() {
+      switch step {
+      case .take(let key):
+        guard kept[key] == nil else { return nil }
+        guard taken[key] == nil, let entity = applier.schema.entity(numbered: key.entity),
+          closure.insert(key).inserted
+        else { continue }
+        rest += try steps(from: key, entity).reversed()
+      case .deny(let members):
+        guard members.allSatisfy({ closure.contains($0) || taken[$0] != nil }) else { return nil }
+      }
+    }
+    return closure
+  }
+
+  private func steps(from key: ObjectKey, _ entity: SyncSchema.Entity) throws -> [Step] {
+    var steps: [Step] = []
+    for relationship in relationships(of: entity) {
+      guard relationship.deleteRule == .cascade || relationship.deleteRule == .deny else {
+        continue
+      }
       let members = try members(of: key, entity, relationship).filter {
         candidates[$0]?.side != .zone || kept[$0] != nil
       }
-      switch relationship.deleteRule {
-      case .cascade:
-        for member in members where try !collect(member, &closure) { return false }
-      case .deny:
-        if members.contains(where: { !closure.contains($0) && taken[$0] == nil }) { return false }
-      case .nullify, .noAction: continue
+      if relationship.deleteRule == .deny {
+        steps.append(.deny(members))
+      } else {
+        steps += members.map { .take($0) }
       }
     }
-    return true
+    return steps
   }
 }

@@ -26,11 +26,15 @@ struct FrameContext {
   /// Transactions whose deletes meet something that is pending here: they are settled as a whole,
   /// when the pull has reached its head.
   var deferredTransactions: Set<Int> = []
+  /// What those transactions delete, by root entities: also what other parts of the push delete with them.
+  var cutTargets: Set<ObjectKey> = []
   /// It is a part of what the zone's log comes to: each save that made its objects has a time of its own, and history
   /// need not name what comes with it twice.
   var isOfSnapshot = false
   /// Of a part of a snapshot: the entry that each transaction came with.
   var pushed: [SnapshotReader.Part.Pushed] = []
+  /// Of a part of a snapshot that is compared: the zone's numbers of the objects of its table.
+  var numbers: [UInt64] = []
   /// All of the zone comes with the snapshot, the other ends of its relationships too.
   var isOfNewcomer = false
   /// The deletes are too many: they are set aside.

@@ -20,17 +20,38 @@ extension PageApplier {
       (frame.changeSet.index.hasDeletes || pushIsBraked != nil)
       && (frame.isBraked || !pending.isEmpty || !zone.keys.isEmpty)
     guard !frame.isBraked, !pending.isEmpty || !zone.keys.isEmpty else { return }
+    if let deferredOfPush {
+      let index = frame.changeSet.index
+      frame.deferredTransactions = Set(
+        index.transactions.indices.filter { deferredOfPush.have(index.transactions[$0]) })
+      frame.cutTargets = deferredOfPush.targets
+      return
+    }
+    try forEachDelete(in: &frame) { place, key, isAlive, entity, frame in
+      guard !frame.deferredTransactions.contains(place) else { return }
+      let meets = try isHeld(key) || (isAlive && isReferredToHere(key, entity))
+      if meets { frame.deferredTransactions.insert(place) }
+    }
+    guard !frame.deferredTransactions.isEmpty else { return }
+    try forEachDelete(in: &frame) { place, key, _, _, frame in
+      if frame.deferredTransactions.contains(place) { frame.cutTargets.insert(rooted(key)) }
+    }
+  }
+
+  /// Hands over what a change set deletes, with the place of the transaction that did.
+  private func forEachDelete(
+    in frame: inout FrameContext,
+    _ body: (Int, ObjectKey, _ isAlive: Bool, SyncSchema.Entity, inout FrameContext) throws -> Void
+  ) throws {
     for group in frame.changeSet.index.groups where group.kind == .delete {
       guard let entity = frame.entity(group.entity) else { continue }
       var row = 0
       for index in group.objects {
         defer { row += 1 }
         guard let place = frame.transaction(group, row: row),
-          !frame.deferredTransactions.contains(place),
           let (key, isAlive) = try target(index, entity, in: &frame)
         else { continue }
-        let meets = try isHeld(key) || (isAlive && isReferredToHere(key, entity))
-        if meets { frame.deferredTransactions.insert(place) }
+        try body(place, key, isAlive, entity, &frame)
       }
     }
   }
@@ -49,17 +70,10 @@ extension PageApplier {
       return held.has(key.key, root: schema.root(of: key))
     }
     var count = 0
-    let made = index.newObjects.reduce(0) { $0 + $1.count }
+    let made = index.newObjectCount
     for group in index.groups where group.kind == .delete {
-      for object in group.objects {
-        if object >= made {
-          guard index.knownNumbers.indices.contains(object - made) else { continue }
-          if try counts(directory.key(ofNumber: index.knownNumbers[object - made])) { count += 1 }
-        } else if let identity = index.identity(ofNew: object),
-          try counts(transaction.key(ofOwn: identity))
-        {
-          count += 1
-        }
+      for object in group.objects where try counts(key(of: object, in: index, made: made)) {
+        count += 1
       }
     }
     for tombstone in index.tombstones
@@ -67,6 +81,17 @@ extension PageApplier {
       count += 1
     }
     return count
+  }
+
+  /// The key that an object of a change set has here before the change set is applied; nil for one that is not known.
+  ///
+  /// - Parameter made: how many new objects the change set has.
+  func key(of object: Int, in index: ChangeSetIndex, made: Int) throws -> ObjectKey? {
+    guard object >= made else {
+      return try index.identity(ofNew: object).flatMap { try transaction.key(ofOwn: $0) }
+    }
+    guard index.knownNumbers.indices.contains(object - made) else { return nil }
+    return try directory.key(ofNumber: index.knownNumbers[object - made])
   }
 
   /// Whether a pending edit refers to an object.
@@ -85,6 +110,12 @@ extension PageApplier {
   }
 
   func applyDeletes(
+    _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ frame: inout FrameContext
+  ) throws {
+    try changingSets { try applyEachDelete(group, entity, &frame) }
+  }
+
+  private func applyEachDelete(
     _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ frame: inout FrameContext
   ) throws {
     var row = 0
@@ -129,12 +160,20 @@ extension PageApplier {
     _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
     _ frame: inout FrameContext
   ) throws {
+    try changingSets { try applyEachRevival(group, entity, readers, &frame) }
+  }
+
+  private func applyEachRevival(
+    _ group: ChangeSetIndex.Group, _ entity: SyncSchema.Entity, _ readers: [PropertyReader],
+    _ frame: inout FrameContext
+  ) throws {
     var row = 0
     for index in group.objects {
       defer { row += 1 }
       guard let (key, isAlive) = try target(index, entity, in: &frame),
         try !isStruck(index, frame)
       else { continue }
+      try finishSets(of: key)
       let readers = try current(readers, of: index, frame)
       if isHeld(key) {
         try zone.set(.revived, of: key, frame.side(group, row: row))
@@ -153,6 +192,7 @@ extension PageApplier {
   /// Deletes a row because the log says so. What refers to it reads as null from now on, and is not
   /// pending by that.
   func deleteHere(_ entity: SyncSchema.Entity, _ key: ObjectKey) throws {
+    try finishSets(of: key)
     try journal.keepForWaiting(entity, key)
     try cutReferences(to: key, entity)
     if pending[key] != nil { setPending(key) { $0 = PendingObject() } }
@@ -191,28 +231,6 @@ extension PageApplier {
       let elements = try transaction.toManyKeys(of: target, relationship)
       try transaction.removePairs(relationship, target, elements)
     }
-  }
-
-  /// Takes a deleted object out of a set. When the log has it in the set, it comes back with the
-  /// object.
-  private func cutElement(
-    _ target: ObjectKey, from source: ObjectKey, _ holder: SyncSchema.Referrer
-  ) throws {
-    let name = holder.property.name
-    let place = DanglingReferences.Source(key: source, property: name)
-    if pending[source]?.transaction(of: holder.property.slot) != nil {
-      let base = try BaseValues.set(of: source, name, on: transaction.connection)
-      if let base, base.elements.contains(target) {
-        try cut(target, from: place, holder.property)
-        try BaseValues.replace(
-          source, name, with: base.elements.filter { $0 != target },
-          asserting: base.asserted.filter { $0 != target }, on: transaction.connection)
-      }
-    } else {
-      try cut(target, from: place, holder.property)
-    }
-    try transaction.removePairs(holder.relationship, source, [target])
-    try record(holder.relationship, of: source)
   }
 
   /// What an object was when it was deleted here, or what the zone says of one whose row is kept no more: a server lost the
@@ -295,19 +313,21 @@ extension PageApplier {
       if !isPending { try BaseValues.drop(key, property.name, on: connection) }
     }
     for holder in schema.holders(of: entity) {
-      for (source, base) in try BaseValues.sets(named: holder.property.name, on: connection)
-      where base.elements.contains(key) {
-        // A set that is pending here says for itself that the object left it, where it does not say that it came.
+      for source in try baseHolders.owners(named: holder.property.name, of: key) {
         guard let owner = schema.entity(numbered: source.entity),
           owner.description.isKindOf(entity: holder.owner),
-          pending[source]?.transaction(of: holder.property.slot) == nil
-            || base.asserted.contains(key),
           try transaction.concreteKey(root: source) != nil
         else { continue }
-        let place = DanglingReferences.Source(key: source, property: holder.property.name)
-        let sequence =
-          holder.relationship.isOrdered ? try zoneSequence(of: place, holder.property) : []
-        try putBack(key, into: source, holder.relationship, sequence)
+        // A set that is pending here says for itself that the object left it, where it does not say that it came.
+        if pending[source]?.transaction(of: holder.property.slot) != nil,
+          try BaseValues.set(of: source, holder.property.name, on: connection)?
+            .asserted.contains(key) != true
+        {
+          continue
+        }
+        try putBack(
+          key, into: .init(key: source, property: holder.property.name), holder.property,
+          holder.relationship, isInZone: false)
       }
     }
   }

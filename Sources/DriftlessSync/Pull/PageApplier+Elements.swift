@@ -1,14 +1,6 @@
 import Driftless
 import DriftlessProtocol
 
-/// What a change set adds to and removes from one object's many-to-many relationship, as keys of
-/// this store.
-struct ElementChange {
-  var relationship: RelationshipDescription
-  var adds: [ObjectKey]
-  var removes: [ObjectKey]
-}
-
 extension PageApplier {
   /// Reads one row of an element column. Elements that are deleted are remembered, not added.
   ///
@@ -93,8 +85,7 @@ extension PageApplier {
     if change.relationship.isOrdered {
       base = ElementSequence.after(base, adding: change.adds, removing: change.removes)
     } else {
-      base.removeAll { change.removes.contains($0) }
-      for element in change.adds where !base.contains(element) { base.append(element) }
+      base = base.without(change.removes).united(with: change.adds)
     }
     try BaseValues.replace(key, property.name, with: base, on: transaction.connection)
   }

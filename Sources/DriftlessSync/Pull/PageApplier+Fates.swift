@@ -8,16 +8,25 @@ extension PageApplier {
     try fates.addReferredTo()
     guard !fates.candidates.isEmpty else { return }
     try fates.decide()
-    for key in fates.keptInOrder {
-      if let kept = fates.kept[key] { try keep(kept, fates.candidates[key]?.object) }
+    try changingSets {
+      for key in fates.keptInOrder {
+        if let kept = fates.kept[key] { try keep(kept, fates.candidates[key]?.object) }
+      }
     }
     let gone = fates.keys.filter { fates.kept[$0] == nil }
     for key in gone { try journalDelete(key, fates) }
-    for taken in fates.taken.values.sorted(by: {
-      ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key)
-    }) {
-      try take(taken, fates)
+    try changingSets {
+      for taken in fates.taken.values.sorted(by: {
+        ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key)
+      }) {
+        try take(taken, fates)
+      }
+      try carryOut(gone, fates)
     }
+  }
+
+  /// Carries out the deletes that stand.
+  private func carryOut(_ gone: [ObjectKey], _ fates: DeleteFates) throws {
     for key in gone {
       if let candidate = fates.candidates[key], candidate.side == .zone,
         let entity = schema.entity(numbered: key.entity)
@@ -137,6 +146,7 @@ extension PageApplier {
   /// Deletes an object that a delete takes along, as if it were deleted here.
   private func take(_ taken: DeleteFates.Taken, _ fates: DeleteFates) throws {
     let key = taken.key
+    try finishSets(of: key)
     guard let entity = schema.entity(numbered: key.entity), try transaction.knownRow(key) != nil
     else { return }
     let candidate = fates.candidates[taken.target]

@@ -262,9 +262,11 @@ extension PageApplier {
     for property in entity.properties {
       guard case .elements(let relationship) = property.kind else { continue }
       let source = DanglingReferences.Source(key: key, property: property.name)
-      for target in try dangling.targets(of: source) {
-        guard let living = try transaction.concreteKey(root: target) else { continue }
-        try restore(living, in: relationship, of: source, property)
+      try changingSets {
+        for target in try dangling.targets(of: source) {
+          guard let living = try transaction.concreteKey(root: target) else { continue }
+          try restore(living, in: relationship, of: source, property)
+        }
       }
     }
   }
@@ -273,24 +275,9 @@ extension PageApplier {
     _ element: ObjectKey, in relationship: RelationshipDescription,
     of source: DanglingReferences.Source, _ property: SyncSchema.Property
   ) throws {
-    let key = source.key
-    let sequence = relationship.isOrdered ? try zoneSequence(of: source, property) : []
-    try putBack(element, into: key, relationship, sequence)
+    try putBack(element, into: source, property, relationship, isInZone: true)
     try dangling.remove(source, root: schema.root(of: element), target: element.key)
     report.updated += 1
-    let isPending = pending[key]?.transaction(of: property.slot) != nil
-    if isPending, var value = try zone.object(key).values[property.name],
-      !value.elements.map(rooted).contains(rooted(element))
-    {
-      value.elements.append(element)
-      try zone.set(value, of: key, property.name)
-    }
-    let connection = transaction.connection
-    let base = try BaseValues.set(of: key, property.name, on: connection)
-    guard isPending || base != nil else { return }
-    try BaseValues.replace(
-      key, property.name, with: placed(element, in: base?.elements ?? [], as: sequence),
-      asserting: base?.asserted ?? [], on: connection)
   }
 
   /// As an object that is deleted here referred to another: it may come back with what is kept of it. Its sets are filled

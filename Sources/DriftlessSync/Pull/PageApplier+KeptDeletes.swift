@@ -6,6 +6,7 @@ extension PageApplier {
   /// offered as ever. What referred to it until the deletes cut that, and refers to nothing since, does so again.
   func keepBraked(upTo place: UInt64) throws {
     var kept: [ObjectKey: RemoteSide] = [:]
+    var cut: [(target: ObjectKey, mark: ZoneStates.Mark)] = []
     for key in zone.keys.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) }) {
       let object = try zone.object(key)
       guard let mark = object.mark, mark.life.isBraked, mark.side.sequence <= place,
@@ -17,6 +18,7 @@ extension PageApplier {
         continue
       }
       kept[rooted(key)] = mark.side
+      cut.append((key, mark))
       try revive(
         entity, key, object,
         cause: EditStamp.number(HybridTime(rawValue: mark.side.time.rawValue &+ 1)),
@@ -26,5 +28,7 @@ extension PageApplier {
     guard let last = kept.values.map(\.time.rawValue).max() else { return }
     try CutReferences(self, of: kept).restore(
       to: Set(kept.keys), by: EditStamp.number(HybridTime(rawValue: last &+ 1)))
+    // What a snapshot took no entry tells.
+    try restoreCuts(cut)
   }
 }

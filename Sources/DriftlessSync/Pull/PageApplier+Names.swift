@@ -250,14 +250,12 @@ extension PageApplier {
     else { return }
     let (added, removed) = reader.elements(row)
     let former = try BaseValues.set(of: key, reader.property.name, on: transaction.connection)
-    var base = former?.elements ?? []
-    for index in removed {
-      guard let element = try life(of: index, in: &frame) else { continue }
-      base.removeAll { rooted($0) == rooted(element.key) }
-    }
+    let gone = try Set(removed.compactMap { try life(of: $0, in: &frame).map { rooted($0.key) } })
+    var base = (former?.elements ?? []).filter { !gone.contains(rooted($0)) }
+    var known = Set(base.map(rooted))
     for index in added {
       guard let element = try life(of: index, in: &frame), element.life == .alive,
-        !base.contains(where: { rooted($0) == rooted(element.key) })
+        known.insert(rooted(element.key)).inserted
       else { continue }
       base.append(element.key)
     }

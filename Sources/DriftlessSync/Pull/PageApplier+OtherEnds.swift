@@ -175,18 +175,8 @@ extension PageApplier {
       holders = [holder]
     }
     guard !pending.isEmpty else { return holders }
-    let connection = transaction.connection
-    let kept =
-      if end.owner.isToMany {
-        try BaseValues.sets(named: end.owner.name, on: connection)
-          .filter { $0.1.elements.contains(key) }.map(\.0)
-      } else {
-        try BaseValues.referrers(named: end.owner.name, to: key, on: connection)
-      }
-    for holder in kept where !holders.contains(holder) {
-      if try transaction.concreteKey(root: holder) == holder { holders.append(holder) }
-    }
-    return holders
+    let kept = try baseHolders.owners(named: end.owner.name, of: key).without(holders)
+    return try holders + kept.filter { try transaction.concreteKey(root: $0) == $0 }
   }
 
   /// Whether an object may be taken out of what another one has in the zone: of a reference to something else nothing is.

@@ -25,9 +25,7 @@ extension PageApplier {
     to target: ObjectKey, as referrer: SyncSchema.Referrer, deletion: Int64
   ) throws {
     let slot = referrer.property.slot
-    for source in try BaseValues.referrers(
-      named: referrer.property.name, to: target, on: transaction.connection)
-    {
+    for source in try baseHolders.owners(named: referrer.property.name, of: target) {
       guard let owner = schema.entity(numbered: source.entity),
         owner.description.isKindOf(entity: referrer.owner),
         pending[source]?.transaction(of: slot) == deletion,
@@ -45,17 +43,19 @@ extension PageApplier {
     to target: ObjectKey, in holder: SyncSchema.Referrer, deletion: Int64
   ) throws {
     let (property, relationship) = (holder.property, holder.relationship)
-    for (source, base) in try BaseValues.sets(named: property.name, on: transaction.connection)
-    where base.elements.contains(target) {
+    let owners = try baseHolders.owners(named: property.name, of: target)
+    guard !owners.isEmpty else { return }
+    let here = Set(try transaction.sources(holding: target, in: relationship))
+    for source in owners where !here.contains(source) {
       guard let owner = schema.entity(numbered: source.entity),
         owner.description.isKindOf(entity: holder.owner),
         let edit = pending[source]?.transaction(of: property.slot),
         try transaction.concreteKey(root: source) != nil,
-        try !transaction.toManyKeys(of: source, relationship).contains(target),
         try edit == deletion || isChanged(property.slot, of: source, by: deletion, before: edit)
       else { continue }
-      let sequence = relationship.isOrdered ? base.elements.map(rooted) : []
-      try putBack(target, into: source, relationship, sequence)
+      try putBack(
+        target, into: .init(key: source, property: property.name), property, relationship,
+        isInZone: false)
       report.updated += 1
     }
   }
@@ -68,10 +68,17 @@ extension PageApplier {
     guard EditStamp.time(deletion) == nil, EditStamp.time(edit) == nil, deletion < edit else {
       return false
     }
-    var isChanged = false
-    try transaction.forEachChange(after: deletion - 1, through: deletion) { _, type, key, mask in
-      if type == .update, key == source, mask?.contains(slot) == true { isChanged = true }
+    return try changes(of: deletion)[source]?.contains(slot) == true
+  }
+
+  /// What a save changed of objects that were there before and after it. That of the last one is kept: it may have deleted many.
+  private func changes(of save: Int64) throws -> [ObjectKey: PropertyMask] {
+    if let changesOfDelete, changesOfDelete.save == save { return changesOfDelete.changed }
+    var changed: [ObjectKey: PropertyMask] = [:]
+    try transaction.forEachChange(after: save - 1, through: save) { _, type, key, mask in
+      if type == .update, let mask { changed[key, default: PropertyMask()].formUnion(mask) }
     }
-    return isChanged
+    changesOfDelete = (save, changed)
+    return changed
   }
 }

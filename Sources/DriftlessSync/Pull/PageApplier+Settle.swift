@@ -88,7 +88,7 @@ extension PageApplier {
     }
     try settleDeletes(&fates)
     // With all decided that stays.
-    for (target, mark) in cut { try restore(mark.cuts, to: target, from: mark.side) }
+    try restoreCuts(cut)
   }
 
   static let editWins = "Edited here, deleted by another replica: the edit wins, the object stays."
@@ -123,6 +123,7 @@ extension PageApplier {
   func settleValues(
     _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object
   ) throws {
+    try finishSets(of: key)
     // What is offered is no insert of another object: all that it says, it says with its time.
     let isOffered = pending[key]?.offers.isEmpty == false
     // The zone had lost the object, and has it again from another replica.
@@ -310,8 +311,7 @@ extension PageApplier {
     }
     let current = try transaction.toManyKeys(of: key, relationship)
     let source = DanglingReferences.Source(key: key, property: property.name)
-    for former in try dangling.targets(of: source)
-    where !remote.elements.map(rooted).contains(rooted(former)) {
+    for former in try dangling.targets(of: source).without(remote.elements.map(rooted)) {
       try dangling.remove(source, root: former.entity, target: former.key)
     }
     var theirs: [ObjectKey] = []
@@ -325,10 +325,7 @@ extension PageApplier {
         }
       }
     }
-    try apply(
-      ElementChange(
-        relationship: relationship, adds: theirs.filter { !current.contains($0) },
-        removes: current.filter { !theirs.contains($0) }), to: key)
+    try apply(ElementChange(relationship, from: current, to: theirs), to: key)
     guard relationship.isOrdered else { return }
     try transaction.setOrder(relationship, key, theirs)
     if let base = try BaseValues.keys(of: key, property.name, on: transaction.connection) {

@@ -9,7 +9,7 @@ extension PageApplier {
   func makeTable(_ frame: inout FrameContext, firstNumber: UInt64) throws {
     var number = firstNumber
     for run in frame.changeSet.index.newObjects {
-      if !remembered.rows.isEmpty {
+      if !remembered.isEmpty {
         try remembered.meet(run, &frame) { maker in
           try transaction.transactionNumber(named: maker).map(transaction.editTime)
         }

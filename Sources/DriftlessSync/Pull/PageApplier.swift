@@ -48,6 +48,8 @@ final class PageApplier {
   var journal: JournalDraft
   /// What both sides said of places, until it is known which orders that left.
   var placeConflicts = PlaceConflicts()
+  /// Sets that deletes and returns change, until they are written.
+  var setChanges = SetChanges()
   var times: ImportTimes
   /// Which large values are fetched when they are asked for; read when something asks.
   var valueTiming: ValueTiming?
@@ -68,6 +70,8 @@ final class PageApplier {
   var isBeforeLastPart = false
   /// Of a push in several parts: whether its deletes are too many, all together.
   var pushIsBraked: Bool?
+  /// Of a push in several parts, all together: the deletes that meet something here.
+  var deferredOfPush: DeferredDeletes?
 
   /// By the store's clock.
   let now: Date
@@ -77,6 +81,10 @@ final class PageApplier {
   private let formerLogTime: HybridTime?
   /// What the store knows of the log that it reads again, since it forgot its zone.
   let left: LeftZone?
+  /// Whose values that are kept of the zone hold an object.
+  let baseHolders: BaseHolders
+  /// What the save changed that deleted what came back last.
+  var changesOfDelete: (save: Int64, changed: [ObjectKey: PropertyMask])?
   private var editsOfDeleted: EditHistory?
   private var formerDeletes: [ObjectKey: HybridTime]?
   private var savesOfFormerLogs: Set<UInt64>?
@@ -97,6 +105,7 @@ final class PageApplier {
     self.acknowledged = acknowledged
     self.options = options
     directory = ObjectDirectory(transaction.connection)
+    baseHolders = BaseHolders(transaction.connection)
     zone = try ZoneStates(transaction.connection)
     parkedValues = try ParkedValues(transaction.connection)
     let entries = try Parking.entries(on: transaction.connection)
@@ -235,6 +244,8 @@ final class PageApplier {
   /// Writes keys that are free by now, and what follows from the owning ends of relationships.
   func finishKeys() throws {
     guard !isBeforeLastPart else { return }
+    try keptKeys.writeFree()
+    try letLaterHoldersGiveWay()
     try keptKeys.writeFree()
     try OneToOneEnds(self).follow()
   }

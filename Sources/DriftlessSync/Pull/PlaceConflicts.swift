@@ -54,10 +54,10 @@ struct PlaceConflicts {
     else { return }
     let transaction = applier.transaction
     let members = try transaction.toManyKeys(of: owner, inverse)
-    var places: [ObjectKey: Int64] = [:]
-    for member in members {
-      places[member] = try transaction.place(of: member, in: relationship)
-    }
+    let known = try transaction.places(of: owner, in: inverse)
+    let places = Dictionary(
+      members.compactMap { member in known[member.key].map { (member, $0) } },
+      uniquingKeysWith: { first, _ in first })
     /// After whom each comes where the objects of the conflicts have the places of one side.
     func neighbours(_ side: (PropertyConflict) -> PropertyValue) -> Neighbours {
       var places = places

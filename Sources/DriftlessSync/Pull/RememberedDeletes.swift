@@ -24,13 +24,15 @@ struct RememberedDeletes {
   }
 
   private let connection: SQLiteConnection
-  private(set) var rows: [Row] = []
+  private var rows: [UUID: Row] = [:]
+  /// Those that came, by what they were here.
+  private var come: [ObjectKey: Set<UUID>] = [:]
 
   init(_ connection: SQLiteConnection) throws {
     self.connection = connection
     var rows: [Row] = []
     try connection.forEachRow(
-      "SELECT identity, maker, time, has_come, entity, key FROM ZDL_DELETED ORDER BY identity"
+      "SELECT identity, maker, time, has_come, entity, key FROM ZDL_DELETED"
     ) { row in
       guard let identity = UUID(networkBytes: row.data(0)) else { return }
       rows.append(
@@ -40,8 +42,25 @@ struct RememberedDeletes {
           maker: row.unsigned(1),
           time: HybridTime(rawValue: row.unsigned(2)), hasCome: row.int64(3) != 0))
     }
-    self.rows = rows
+    for row in rows { set(row) }
   }
+
+  private mutating func set(_ row: Row) {
+    remove(row.identity)
+    rows[row.identity] = row
+    if row.hasCome { come[row.key, default: []].insert(row.identity) }
+  }
+
+  private mutating func remove(_ identity: UUID) {
+    guard let row = rows.removeValue(forKey: identity), row.hasCome else { return }
+    come[row.key]?.remove(identity)
+    if come[row.key]?.isEmpty == true { come[row.key] = nil }
+  }
+
+  var isEmpty: Bool { rows.isEmpty }
+
+  /// The names of the transactions that made them here.
+  var makers: Set<UInt64> { Set(rows.values.lazy.map(\.maker).filter { $0 != 0 }) }
 
   private static func add(
     _ identity: UUID, _ key: ObjectKey, maker: UInt64, time: HybridTime,
@@ -98,9 +117,8 @@ struct RememberedDeletes {
     _ run: ChangeSetIndex.NewObjects, _ frame: inout FrameContext,
     madeAt: (UInt64) throws -> HybridTime?
   ) throws {
-    for index in rows.indices {
-      let row = rows[index]
-      guard let place = run.identities.place(of: row.identity) else { continue }
+    for (identity, place) in among(run.identities) {
+      guard var row = rows[identity] else { continue }
       // A given identity is no object's alone, and a save's name is.
       var isSame = frame.tells(row.maker)
       // Who offers it has it from a snapshot, or keeps the entry that made it no more: the time of its making is left.
@@ -109,16 +127,38 @@ struct RememberedDeletes {
       {
         isSame = frame.offersAsMade(time, at: place)
       }
-      rows[index].hasCome = isSame
-      if isSame {
-        try connection.perform(
-          "UPDATE ZDL_DELETED SET has_come = 1 WHERE identity = ?", [.uuid(row.identity)])
-      } else {
-        // Another object.
-        try forget(row.identity)
-      }
+      // Else it is another object.
+      row.hasCome = isSame
+      try note(row)
     }
-    rows.removeAll { !$0.hasCome && run.identities.place(of: $0.identity) != nil }
+  }
+
+  /// Those of some identities that are remembered, with their places among them.
+  private func among(
+    _ identities: ChangeSetIndex.Identities
+  ) -> [(identity: UUID, place: Int)] {
+    guard !rows.isEmpty else { return [] }
+    if case .range(let first, let count) = identities, count > rows.count {
+      let (high, start) = first.halves
+      return rows.keys.compactMap { identity in
+        let own = identity.halves
+        guard own.high == high, own.low >= start, own.low - start < UInt64(count) else {
+          return nil
+        }
+        return (identity, Int(own.low - start))
+      }.sorted { $0.place < $1.place }
+    }
+    return (0..<identities.count).compactMap { place in
+      rows[identities[place]] == nil ? nil : (identities[place], place)
+    }
+  }
+
+  /// What came is kept until the delete is carried out again; of what did not the delete is done with.
+  private mutating func note(_ row: Row) throws {
+    guard row.hasCome else { return try forget(row.identity) }
+    set(row)
+    try connection.perform(
+      "UPDATE ZDL_DELETED SET has_come = 1 WHERE identity = ?", [.uuid(row.identity)])
   }
 
   /// Takes note of new objects of what a log came to.
@@ -130,19 +170,14 @@ struct RememberedDeletes {
   mutating func meet(
     _ run: ChangeSetIndex.NewObjects, isAlive: Bool, hasCome: (UInt64) -> Bool
   ) throws -> Bool {
-    for index in rows.indices where run.identities.place(of: rows[index].identity) != nil {
-      let isSame = hasCome(rows[index].maker)
+    for (identity, _) in among(run.identities) {
+      guard var row = rows[identity] else { continue }
+      let isSame = hasCome(row.maker)
       // A given identity is no object's alone.
       guard isSame || run.isGiven else { return false }
-      rows[index].hasCome = isSame && isAlive
-      if rows[index].hasCome {
-        try connection.perform(
-          "UPDATE ZDL_DELETED SET has_come = 1 WHERE identity = ?", [.uuid(rows[index].identity)])
-      } else {
-        try forget(rows[index].identity)
-      }
+      row.hasCome = isSame && isAlive
+      try note(row)
     }
-    rows.removeAll { !$0.hasCome && run.identities.place(of: $0.identity) != nil }
     return true
   }
 
@@ -151,9 +186,7 @@ struct RememberedDeletes {
     _ identity: UUID, _ key: ObjectKey, time: HybridTime, _ transaction: WriteTransaction
   ) throws {
     try Self.add(identity, key, maker: 0, time: time, transaction)
-    try connection.perform(
-      "UPDATE ZDL_DELETED SET has_come = 1 WHERE identity = ?", [.uuid(identity)])
-    rows.append(Row(identity: identity, key: key, maker: 0, time: time, hasCome: true))
+    try note(Row(identity: identity, key: key, maker: 0, time: time, hasCome: true))
   }
 
   static func removeAll(on connection: SQLiteConnection) throws {
@@ -163,28 +196,42 @@ struct RememberedDeletes {
 
   /// What an object that came was here.
   func key(of identity: UUID) -> ObjectKey? {
-    rows.first { $0.hasCome && $0.identity == identity }?.key
+    rows[identity].flatMap { $0.hasCome ? $0.key : nil }
   }
 
   /// Whether one of these came.
   func have(_ identities: ChangeSetIndex.Identities) -> Bool {
-    rows.contains { $0.hasCome && identities.place(of: $0.identity) != nil }
+    haveCome && among(identities).contains { rows[$0.identity]?.hasCome == true }
   }
 
   /// Whether one of these may be one of those.
   func mayBe(_ identities: ChangeSetIndex.Identities) -> Bool {
-    rows.contains { identities.place(of: $0.identity) != nil }
+    !among(identities).isEmpty
   }
 
-  var haveCome: Bool { rows.contains { $0.hasCome } }
+  var haveCome: Bool { !come.isEmpty }
+
+  /// Those that came, by what they were here, in a set order.
+  var rowsThatCame: [Row] {
+    come.values.joined().compactMap { rows[$0] }.sorted { $0.identity.precedes($1.identity) }
+  }
+
+  /// Whether an object came, by its key under the root entity.
+  func haveCome(root: ObjectKey, _ schema: SyncSchema) -> Bool {
+    guard haveCome else { return false }
+    return come[root] != nil
+      || schema.entities.contains {
+        $0.rootNumber == root.entity && come[ObjectKey(entity: $0.number, key: root.key)] != nil
+      }
+  }
 
   /// What the log says of an object that came, and was deleted there too, is newer than the delete here.
   mutating func forget(_ key: ObjectKey) throws {
-    for row in rows where row.hasCome && row.key == key { try forget(row.identity) }
-    rows.removeAll { $0.hasCome && $0.key == key }
+    for identity in come[key] ?? [] { try forget(identity) }
   }
 
   mutating func forget(_ identity: UUID) throws {
+    remove(identity)
     try connection.perform("DELETE FROM ZDL_DELETED WHERE identity = ?", [.uuid(identity)])
     try connection.perform("DELETE FROM ZDL_DELETED_SINCE WHERE identity = ?", [.uuid(identity)])
   }
@@ -237,27 +284,11 @@ struct RememberedDeletes {
     """
 }
 
-extension ChangeSetIndex.Identities {
-  /// The place of an identity among these; nil when it is none of them.
-  fileprivate func place(of identity: UUID) -> Int? {
-    switch self {
-    case .listed(let identities): return identities.firstIndex(of: identity)
-    case .range(let first, let count):
-      let (high, low) = identity.halves
-      let start = first.halves
-      guard high == start.high, low >= start.low, low - start.low < UInt64(max(0, count)) else {
-        return nil
-      }
-      return Int(low - start.low)
-    }
-  }
-}
-
 extension PageApplier {
   /// Deletes again what was deleted here and came back.
   func repeatDeletes() throws {
     var deletes = remembered
-    for row in deletes.rows where row.hasCome {
+    for row in remembered.rowsThatCame {
       try deletes.forget(row.identity)
       guard let key = try transaction.key(of: row.identity),
         try transaction.concreteKey(root: key) == key,

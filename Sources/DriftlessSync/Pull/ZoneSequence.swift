@@ -81,51 +81,12 @@ extension PageApplier {
     }
     if relationship.isOrdered { try note(elements.map(rooted), of: source) }
   }
-
-  /// Takes a deleted object out of a set, which remembers where it was.
-  func cut(
-    _ element: ObjectKey, from source: DanglingReferences.Source, _ property: SyncSchema.Property
-  ) throws {
-    let isOrdered = property.relationship?.isOrdered == true
-    let sequence = isOrdered ? try zoneSequence(of: source, property) : []
-    try dangling.add(source, root: schema.root(of: element), target: element.key)
-    guard let place = sequence.firstIndex(of: rooted(element)) else { return }
-    try dangling.note(place: place, of: rooted(element), in: source)
-  }
-
-  /// Puts an object that is back into a set, where it is in the zone's sequence.
-  func putBack(
-    _ element: ObjectKey, into key: ObjectKey, _ relationship: RelationshipDescription,
-    _ sequence: [ObjectKey]
-  ) throws {
-    try changePairs(
-      ElementChange(relationship: relationship, adds: [element], removes: []), of: key)
-    guard relationship.isOrdered else { return }
-    try transaction.setOrder(
-      relationship, key,
-      placed(element, in: transaction.toManyKeys(of: key, relationship), as: sequence))
-  }
-
-  /// Elements with one of them behind the nearest of them that is before it in a sequence, or at the end where it is not in
-  /// that.
-  func placed(
-    _ element: ObjectKey, in elements: [ObjectKey], as sequence: [ObjectKey]
-  ) -> [ObjectKey] {
-    var elements = elements.filter { rooted($0) != rooted(element) }
-    guard let own = sequence.firstIndex(of: rooted(element)) else { return elements + [element] }
-    let places = Dictionary(
-      elements.enumerated().map { (rooted($1), $0) }, uniquingKeysWith: { first, _ in first })
-    let before = sequence[..<own].reversed().lazy.compactMap { places[$0] }.first
-    elements.insert(element, at: before.map { $0 + 1 } ?? 0)
-    return elements
-  }
 }
 
 extension [ObjectKey] {
   /// The keys in the order of a sequence of root entities' keys; what is not in that comes last.
   func inSequence(_ sequence: [ObjectKey], by rooted: (ObjectKey) -> ObjectKey) -> [ObjectKey] {
-    let places = Dictionary(
-      sequence.enumerated().map { (rooted($1), $0) }, uniquingKeysWith: { first, _ in first })
+    let places = sequence.map(rooted).places
     return enumerated().map { (places[rooted($1)] ?? .max, $0, $1) }
       .sorted { ($0.0, $0.1) < ($1.0, $1.1) }.map(\.2)
   }

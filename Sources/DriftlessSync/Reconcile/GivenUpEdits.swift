@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
@@ -49,13 +50,18 @@ struct GivenUpEdits {
     var deletes = PendingSet(through: pending.through)
     // What was sent and never answered may be in the zone.
     let outbox = try? Outbox.load(from: transaction.connection)
-    let unanswered = (try? outbox?.allRuns(on: transaction.connection)) ?? []
+    let unanswered = ((try? outbox?.allRuns(on: transaction.connection)) ?? [])
+      .map { (first: schema.rooted(ObjectKey(entity: $0.entity, key: $0.first)), run: $0) }
+      .sorted { ($0.first.entity, $0.first.key) < ($1.first.entity, $1.first.key) }
     for (key, object) in pending.objects where object.whole == .delete {
       let number = try directory.number(root: schema.root(of: key), key: key.key)
       // Made and deleted in between, it never was in the zone.
-      let isUnanswered = unanswered.contains {
-        $0.contains(key.key) && ($0.entity == key.entity || $0.entity == schema.root(of: key))
+      let root = schema.rooted(key)
+      let last = unanswered.lastHolding {
+        ($0.first.entity, $0.first.key) <= (root.entity, root.key)
       }
+      let isUnanswered =
+        last.map { $0.first.entity == root.entity && $0.run.contains(key.key) } ?? false
       if number != nil || isUnanswered { deletes.objects[key] = object }
     }
     try keep(

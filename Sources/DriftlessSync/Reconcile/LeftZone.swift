@@ -28,6 +28,9 @@ struct LeftZone: Codable {
   private var former: Int64?
   /// Deletes up to this transaction were looked for.
   private var noted: Int64?
+  /// From which ends the model said relationships (`CarriedEnds`): what is pending then goes over to those that say them when the
+  /// store comes back. Nil from programs of before.
+  private var ends: Int64?
 
   private struct Place: Codable {
     var sequence: UInt64
@@ -97,6 +100,7 @@ struct LeftZone: Codable {
       transaction: try transaction.maximumTransactionNumber(), acknowledged: state.acknowledged,
       former: try FormerZone.last(transaction))
     left.places = try knownPlaces(state, transaction)
+    if case .integer(let ends)? = try transaction.setting(CarriedEnds.setting) { left.ends = ends }
     // It left the zone before, and has not read the log anew since.
     if let before = decode(try transaction.setting(setting)), before.generation == left.generation {
       if before.place >= left.place {
@@ -106,6 +110,7 @@ struct LeftZone: Codable {
       left.noted = before.noted
       // A program of before came back, and knows no bases of what was pending then.
       if before.counts == nil { counts = nil }
+      left.ends = left.ends ?? before.ends
       left.transaction = before.transaction
       left.acknowledged = before.acknowledged.map { max($0, state.acknowledged) }
     }
@@ -141,6 +146,9 @@ struct LeftZone: Codable {
       left.places = nil
     }
     left.isFollowed = nil
+    if let ends = left.ends, try transaction.setting(CarriedEnds.setting) == nil {
+      try transaction.setSetting(CarriedEnds.setting, .integer(ends))
+    }
     try left.noteDeletes(transaction, schema)
   }
 

@@ -327,7 +327,7 @@ extension LostEdits {
       guard case .elements? = entity.property(named: name)?.kind,
         let base = try BaseValues.set(of: key, name, on: connection)
       else { continue }
-      let added = base.elements.filter { change.adds.contains($0) && !base.asserted.contains($0) }
+      let added = base.elements.filter(change.adds.contains).without(base.asserted)
       try BaseValues.replace(
         key, name, with: base.elements, asserting: base.asserted + added, on: connection)
     }
@@ -346,12 +346,11 @@ extension LostEdits {
       let former = try BaseValues.set(of: key, name, on: connection)
       guard change != nil || isMade && former != nil else { continue }
       let local = try transaction.toManyKeys(of: key, relationship)
+      let here = Set(local)
       var base = former?.elements ?? local
-      base.removeAll { (isMade || change?.adds.contains($0) == true) && local.contains($0) }
-      for element in change?.removes ?? []
-      where !base.contains(element) && !local.contains(element) {
-        base.append(element)
-      }
+      base.removeAll { (isMade || change?.adds.contains($0) == true) && here.contains($0) }
+      base = base.united(
+        with: (change?.removes ?? []).subtracting(here).sorted { $0.key < $1.key })
       if case .elements(let roots)? = self.former[key]?[name] {
         base = base.inOrder(of: try roots.compactMap { try concrete($0) })
       }

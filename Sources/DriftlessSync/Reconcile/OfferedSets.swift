@@ -87,9 +87,8 @@ extension PageApplier {
     value.offered = max(value.side.time, offered)
     let (was, now) = (Set(before.elements), Set(value.elements))
     value.offeredElements.removeAll { was.contains($0) && !now.contains($0) }
-    value.offeredElements += value.elements.filter {
-      !was.contains($0) && !value.offeredElements.contains($0)
-    }
+    value.offeredElements = value.offeredElements.united(
+      with: value.elements.filter { !was.contains($0) })
     guard property.relationship?.isOrdered == true else { return }
     value.offeredElements = value.offeredElements.inOrder(of: value.elements)
   }
@@ -151,10 +150,7 @@ extension PageApplier {
       try journalOrder(
         property, of: key, local, theirs, kept: settled, transaction.editTime(edit), remote.side)
     }
-    try apply(
-      ElementChange(
-        relationship: relationship, adds: settled.filter { !local.contains($0) },
-        removes: local.filter { !settled.contains($0) }), to: key)
+    try apply(ElementChange(relationship, from: local, to: settled), to: key)
     if isOrdered { try transaction.setOrder(relationship, key, settled) }
     if isLifted {
       try OfferedSets.replace(key, property.name, with: offered, on: connection)

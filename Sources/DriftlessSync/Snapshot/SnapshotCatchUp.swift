@@ -133,10 +133,8 @@ extension PageApplier {
   }
 
   /// Deletes what was here. What one save deleted settles together where something of it is pending here, or is referred to by
-  /// what is: a rule may bring back all of it.
-  ///
-  /// - Returns: false where a person is asked first.
-  func delete(_ deletes: [SnapshotNews.Delete]) throws -> Bool {
+  /// what is: a rule may bring back all of it. Where they are too many, a person is asked first.
+  func delete(_ deletes: [SnapshotNews.Delete]) throws {
     var living: [(entity: SyncSchema.Entity, delete: SnapshotNews.Delete)] = []
     var met: Set<SnapshotNews.Save> = []
     for delete in deletes {
@@ -159,9 +157,14 @@ extension PageApplier {
     let count = living.count { held.has($0.delete.key.key, root: $0.entity.rootNumber) }
     guard try allowsMassDelete || brake.admits(count) else {
       guard hasLog else {
-        // No entry says any more whether they were meant. They are set aside as those of a log are, and hold up nothing else.
-        for (_, delete) in living { try zone.set(.braked, of: delete.key, delete.side) }
-        return false
+        // No entry says any more whether they were meant. They are set aside as those of a log are, with what they cut, and hold up
+        // nothing else.
+        for (_, delete) in living {
+          try zone.set(
+            .braked, of: delete.key, delete.side, isUntold: true,
+            cuts: deleteCuts.since(delete.side, of: rooted(delete.key)))
+        }
+        return
       }
       // Each entry of the log says whether its deletes are meant.
       throw UnfitSnapshot(
@@ -169,7 +172,14 @@ extension PageApplier {
           "\(count) object\(count == 1 ? " that is here was" : "s that are here were") deleted in the zone"
       )
     }
-    for (entity, delete) in living {
+    try changingSets { try carryOut(living, met) }
+  }
+
+  private func carryOut(
+    _ deletes: [(entity: SyncSchema.Entity, delete: SnapshotNews.Delete)],
+    _ met: Set<SnapshotNews.Save>
+  ) throws {
+    for (entity, delete) in deletes {
       guard !met.contains(delete.save) else {
         try zone.set(
           .dead, of: delete.key, delete.side, isUntold: true,
@@ -183,6 +193,5 @@ extension PageApplier {
       try deleteHere(entity, delete.key)
       report.deleted += 1
     }
-    return true
   }
 }

@@ -36,10 +36,9 @@ extension PageApplier {
           "it has \(news.objects.livingCount) objects, and \(report.inserted) could be written")
     }
     if !known.isNothing {
-      let cuts = try hasLog ? nil : SnapshotCuts(self, of: news.deletes)
       if !hasLog { deleteCuts.awaited = news.deleted }
       try reader.forEachPart { try writeKnown($0, news, &names, at: place) }
-      if try !delete(news.deletes) { try cuts?.journal() }
+      try delete(news.deletes)
     }
     if names.hasOtherEnds {
       try reader.forEachPart { try writeOtherEnds($0, news, at: place) }

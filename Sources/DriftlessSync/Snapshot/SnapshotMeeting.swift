@@ -20,7 +20,7 @@ extension PageApplier {
     // Objects of two hierarchies may have one key.
     let rootedKey = rooted(root)
     if living == nil,
-      remembered.rows.contains(where: { $0.hasCome && rooted($0.key) == rootedKey })
+      remembered.haveCome(root: rootedKey, schema)
     {
       return
     }

@@ -69,7 +69,7 @@ struct SnapshotNews {
 
   init(_ known: KnownLog, deleted: RememberedDeletes) {
     self.known = known
-    formerMakers = Set(deleted.rows.lazy.map(\.maker).filter { $0 != 0 })
+    formerMakers = deleted.makers
   }
 
   mutating func append(_ delete: Delete, _ root: ObjectKey) {

@@ -241,7 +241,7 @@ extension SyncEngine {
     let state = try Self.state(on: connection, of: store)
     guard state.cursor == 0, state.mark == nil, try mayTakeSnapshot(transaction),
       try !DanglingReferences.exist(on: connection), try ZoneStates(connection).keys.isEmpty,
-      try RememberedDeletes(connection).rows.isEmpty
+      try RememberedDeletes(connection).isEmpty
     else { return false }
     return try pendingSet(transaction, state: state).isEmpty
   }

@@ -24,7 +24,9 @@ extension PageApplier {
       var frame = FrameContext(changeSet, sequence: sequence, firstNumber: 0, schema: schema)
       frame.isOfSnapshot = true
       frame.pushed = try part.pushed(number)
-      for number in (number == 0 ? part.numbers : []) + changeSet.index.knownNumbers {
+      let own = number == 0 ? part.numbers : []
+      frame.numbers = own + changeSet.index.knownNumbers
+      for number in frame.numbers {
         frame.table.append(
           try directory.key(ofNumber: number).map {
             ObjectTable.Entry(key: $0, life: .unknown, existed: true, isNew: false)
@@ -32,6 +34,11 @@ extension PageApplier {
       }
       return frame
     }
+  }
+
+  /// How the objects of a part came into the zone.
+  static func births(_ part: SnapshotReader.Part, _ frames: [FrameContext]) -> Births {
+    part.births(frames.first?.changeSet.index ?? ChangeSetIndex())
   }
 
   /// What history says last of an object.
@@ -74,7 +81,7 @@ extension PageApplier {
   ///   - takesOut: whether objects that the zone has deleted go.
   /// - Returns: whether it is mended.
   func repair(
-    _ found: ZoneComparison.Found, _ part: SnapshotReader.Part, _ frames: inout [FrameContext],
+    _ found: ZoneComparison.Found, _ births: Births, _ frames: inout [FrameContext],
     _ last: [ObjectKey: LastChange], takesOut: Bool
   ) throws -> Bool {
     switch found {
@@ -85,7 +92,7 @@ extension PageApplier {
       {
         try transaction.recordDelete(change.key)
       }
-      return try repairMissing(number, rows, part, &frames)
+      return try repairMissing(number, rows, births, &frames)
     case .deleted(let key, let entity, let side):
       guard takesOut else { return false }
       try journal.addWhole(
@@ -117,17 +124,12 @@ extension PageApplier {
   }
 
   private func repairMissing(
-    _ number: UInt64, _ rows: [ZoneComparison.Place], _ part: SnapshotReader.Part,
+    _ number: UInt64, _ rows: [ZoneComparison.Place], _ births: Births,
     _ frames: inout [FrameContext]
   ) throws -> Bool {
-    guard let first = rows.first, first.layer == 0,
-      let index = part.numbers.firstIndex(of: number)
+    guard let first = rows.first, first.layer == 0, let index = births.place(of: number),
+      let entry = frames[0].table.entry(index)
     else { return false }
-    if frames[0].table.entry(index) == nil {
-      try makeKey(of: number, index, frames[0])
-      frames = try self.frames(of: part, at: frames[0].sequence)
-    }
-    guard let entry = frames[0].table.entry(index) else { return false }
     var isMade = false
     for place in rows {
       let changeSet = frames[place.layer].changeSet
@@ -150,21 +152,37 @@ extension PageApplier {
     return true
   }
 
-  /// Gives an object whose number is not known here its key.
-  private func makeKey(of number: UInt64, _ index: Int, _ frame: FrameContext) throws {
-    var place = index
-    for run in frame.changeSet.index.newObjects {
-      guard place >= run.count else {
-        var made = frame
-        made.table = ObjectTable(capacity: 1)
-        try addNewObjects(
-          .init(
-            entity: run.entity, identities: .listed([run.identities[place]]),
-            isGiven: run.isGiven), firstNumber: number, to: &made)
-        directory.refresh()
-        return
+  /// Gives the objects that are missing, and whose numbers are not known here, their keys, and completes the tables with them.
+  func makeKeys(
+    of found: [ZoneComparison.Found], _ births: Births, _ frames: inout [FrameContext]
+  ) throws {
+    guard var made = frames.first else { return }
+    made.table = ObjectTable(capacity: 1)
+    var isMade = false
+    for case .missing(let number, let rows) in found where rows.first?.layer == 0 {
+      guard let place = births.place(of: number), frames[0].table.entry(place) == nil,
+        let (run, offset) = births.object(at: place)
+      else { continue }
+      try addNewObjects(
+        .init(
+          entity: run.entity, identities: .listed([run.identities[offset]]),
+          isGiven: run.isGiven), firstNumber: number, to: &made)
+      isMade = true
+    }
+    guard isMade else { return }
+    directory.refresh()
+    for layer in frames.indices {
+      var table = ObjectTable(capacity: frames[layer].numbers.count)
+      for (index, number) in frames[layer].numbers.enumerated() {
+        // What is known of the others stays.
+        let known = frames[layer].table.entry(index)
+        table.append(
+          try known
+            ?? directory.key(ofNumber: number).map {
+              ObjectTable.Entry(key: $0, life: .unknown, existed: true, isNew: false)
+            })
       }
-      place -= run.count
+      frames[layer].table = table
     }
   }
 

@@ -94,24 +94,29 @@ public struct VerifyReport: Hashable, Sendable, Codable {
   /// Characters of a value that are told.
   private static let textMax = 1_000
 
-  mutating func add(_ difference: Difference) {
-    if difference.kind == .value,
-      let place = differences.firstIndex(where: {
-        $0.kind == .damaged && $0.object == difference.object
-          && $0.property == difference.property
-      })
-    {
-      // What it shows is not the zone's either: that is one difference.
-      differences[place].zone = difference.zone.map(Self.cut)
-      if differences[place].isRepaired, !difference.isRepaired {
-        differences[place].isRepaired = false
-        repairedCount -= 1
-      }
-      return
-    }
+  /// Whether another difference is listed.
+  var hasRoom: Bool { differences.count < Self.differencesMax }
+
+  /// Counts a difference that is not listed.
+  mutating func count(isRepaired: Bool) {
     differenceCount += 1
-    if difference.isRepaired { repairedCount += 1 }
-    guard differences.count < Self.differencesMax else { return }
+    if isRepaired { repairedCount += 1 }
+  }
+
+  /// What a damaged value shows is not the zone's either: that is one difference.
+  ///
+  /// - Parameter place: the damaged one's, among those that are listed.
+  mutating func join(_ difference: Difference, to place: Int) {
+    differences[place].zone = difference.zone.map(Self.cut)
+    if differences[place].isRepaired, !difference.isRepaired {
+      differences[place].isRepaired = false
+      repairedCount -= 1
+    }
+  }
+
+  mutating func add(_ difference: Difference) {
+    count(isRepaired: difference.isRepaired)
+    guard hasRoom else { return }
     var difference = difference
     difference.local = difference.local.map(Self.cut)
     difference.zone = difference.zone.map(Self.cut)

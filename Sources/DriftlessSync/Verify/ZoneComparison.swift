@@ -22,6 +22,16 @@ struct ZoneComparison {
     case value(ObjectKey, SyncSchema.Entity, PropertyReader, Place, zone: ZoneValue)
     /// No entry says anything of the property.
     case unsaid(ObjectKey, SyncSchema.Entity, SyncSchema.Property)
+
+    /// What a report calls it.
+    var kind: VerifyReport.Difference.Kind {
+      switch self {
+      case .missing: .missing
+      case .deleted: .deleted
+      case .otherEntity: .entity
+      case .value, .unsaid: .value
+      }
+    }
   }
 
   /// What the zone has of a property, as the store would hold it.
@@ -93,9 +103,7 @@ struct ZoneComparison {
     try lookAtLiving(part, first)
     try lookAtDead(part, first)
     for layer in frames.indices {
-      let numbers =
-        (layer == 0 ? part.numbers : []) + frames[layer].changeSet.index.knownNumbers
-      try compare(&frames[layer], layer, numbers)
+      try compare(&frames[layer], layer, frames[layer].numbers)
     }
     found.removeAll { found in
       guard case .value(let key, _, let reader, _, _) = found else { return false }

@@ -35,23 +35,15 @@ struct ZoneVerification: Sendable {
   func run() async throws -> VerifyReport {
     try await engine.run(self)
   }
-
-  /// What is gathered of a comparison.
-  struct Gathered {
-    var shown: DigestTree
-    var said: DigestTree
-    var columns: ComparedColumns
-    var report = VerifyReport()
-    /// Whether the server may tell digests of single objects.
-    var asksForCells = true
-  }
 }
 
 extension SyncEngine {
   fileprivate func run(_ verification: ZoneVerification) async throws -> VerifyReport {
     let damaged = try damagedCells(verification)
     var gathered = try read(verification)
-    for difference in damaged { gathered.report.add(difference) }
+    for difference in damaged {
+      gathered.add(.damaged, isRepaired: difference.isRepaired) { difference }
+    }
     let differing = gathered.columns.columns.filter { column, place in
       !gathered.matches(place.map { verification.digests.columns[$0].digest } ?? .empty, column)
     }
@@ -95,8 +87,7 @@ extension SyncEngine {
       }
       gathered.report.leftOut.properties = columns.leftOut
       gathered.report.leftOut.encrypted = columns.encrypted.sorted()
-      try lookForUnknown(
-        transaction, state, counts: cells.counts, &gathered.report)
+      try lookForUnknown(transaction, state, counts: cells.counts, &gathered)
       return gathered
     }
   }
@@ -113,7 +104,7 @@ extension SyncEngine {
   /// Objects that the zone never had, and that do not wait to be pushed either.
   private func lookForUnknown(
     _ transaction: ReadTransaction, _ state: ReplicaState, counts: [Int32: Int],
-    _ report: inout VerifyReport
+    _ gathered: inout ZoneVerification.Gathered
   ) throws {
     let pending = try pendingSet(transaction, state: state)
     var directory = ObjectDirectory(transaction.connection, readsAhead: true)
@@ -125,10 +116,11 @@ extension SyncEngine {
         guard try directory.number(root: entity.rootNumber, key: key.key) == nil,
           pending[key].map({ $0.whole == .none }) ?? true
         else { return }
-        report.add(
+        try gathered.add(.unknown, isRepaired: false) {
           .init(
             kind: .unknown, entity: entity.name, object: try transaction.identity(of: key),
-            isRepaired: false))
+            isRepaired: false)
+        }
       }
     }
   }
@@ -243,20 +235,31 @@ extension SyncEngine {
     _ part: SnapshotReader.Part, _ verification: ZoneVerification,
     _ gathered: inout ZoneVerification.Gathered
   ) throws {
+    try looking(at: part, verification, gathered.columns) { comparison, births in
+      gathered.report.leftOut.add(comparison.leftOut)
+      for found in comparison.found {
+        try gathered.add(found.kind, isRepaired: false) {
+          try difference(found, births, comparison.transaction, isRepaired: false)
+        }
+      }
+    }
+  }
+
+  /// Compares a part with the store as it is, and hands over what was found.
+  private func looking(
+    at part: SnapshotReader.Part, _ verification: ZoneVerification, _ columns: ComparedColumns,
+    _ body: (ZoneComparison, Births) throws -> Void
+  ) throws {
     try store.read { transaction in
       let state = try checkPlace(verification, transaction)
       var comparison = try ZoneComparison(
         transaction, schema: schema, pending: try pendingSet(transaction, state: state),
-        columns: gathered.columns)
+        columns: columns)
       var frames = try PageApplier.frames(
         of: part, at: verification.place.sequence, schema,
         ObjectDirectory(transaction.connection))
       try comparison.compare(part, &frames)
-      gathered.report.leftOut.add(comparison.leftOut)
-      for found in comparison.found {
-        gathered.report.add(
-          try difference(found, part, transaction, isRepaired: false))
-      }
+      try body(comparison, PageApplier.births(part, frames))
     }
   }
 
@@ -266,41 +269,44 @@ extension SyncEngine {
     _ gathered: inout ZoneVerification.Gathered
   ) throws {
     // Without a difference, nothing is to be written.
-    var looked = ZoneVerification.Gathered(
-      shown: gathered.shown, said: gathered.said, columns: gathered.columns)
-    try compare(part, verification, &looked)
-    guard looked.report.differenceCount > 0 else {
-      gathered.report.leftOut.add(looked.report.leftOut)
-      return
+    var hasDifferences = false
+    try looking(at: part, verification, gathered.columns) { comparison, _ in
+      hasDifferences = !comparison.found.isEmpty
+      if !hasDifferences { gathered.report.leftOut.add(comparison.leftOut) }
     }
-    let columns = gathered.columns
-    let (differences, leftOut) = try settling { applier, state in
+    guard hasDifferences else { return }
+    let before = gathered
+    gathered = try settling { applier, state in
       guard state.position == verification.place else { throw ZoneVerification.Moved() }
       applier.allowsMassDelete = verification.allowsMassDelete
       let transaction = applier.transaction
       var frames = try applier.frames(of: part, at: verification.place.sequence)
       var comparison = try ZoneComparison(
-        transaction, schema: schema, pending: applier.pending, columns: columns)
+        transaction, schema: schema, pending: applier.pending, columns: before.columns)
       try comparison.compare(part, &frames)
+      let births = PageApplier.births(part, frames)
       let last = try applier.lastChanges(of: comparison.found)
       let takesOut = try verification.takesOut && applier.takesOut(comparison.found)
-      var differences: [VerifyReport.Difference] = []
+      try applier.makeKeys(of: comparison.found, births, &frames)
+      var told = before
+      told.report.leftOut.add(comparison.leftOut)
       for found in comparison.found {
-        var difference = try self.difference(found, part, transaction, isRepaired: true)
-        difference.isRepaired = try applier.repair(
-          found, part, &frames, last, takesOut: takesOut)
-        differences.append(difference)
+        // What the store has now is told: it is another thing once it is mended.
+        var difference =
+          try told.tells(found.kind)
+          ? self.difference(found, births, transaction, isRepaired: true) : nil
+        let isRepaired = try applier.repair(found, births, &frames, last, takesOut: takesOut)
+        difference?.isRepaired = isRepaired
+        told.add(found.kind, isRepaired: isRepaired, difference)
       }
       try applier.finishKeys()
       try ImportTimes.purge(transaction.connection)
-      return (differences, comparison.leftOut)
+      return told
     }
-    gathered.report.leftOut.add(leftOut)
-    for difference in differences { gathered.report.add(difference) }
   }
 
   private func difference(
-    _ found: ZoneComparison.Found, _ part: SnapshotReader.Part, _ transaction: ReadTransaction,
+    _ found: ZoneComparison.Found, _ births: Births, _ transaction: ReadTransaction,
     isRepaired: Bool
   ) throws -> VerifyReport.Difference {
     func named(
@@ -312,7 +318,7 @@ extension SyncEngine {
     }
     switch found {
     case .missing(let number, _):
-      let (entity, identity) = try part.born(number)
+      let (entity, identity) = try births.birth(of: number)
       return .init(kind: .missing, entity: entity, object: identity, isRepaired: isRepaired)
     case .deleted(let key, let entity, _): return try named(.deleted, entity, key)
     case .otherEntity(let key, let entity): return try named(.entity, entity, key)

@@ -96,8 +96,11 @@ extension ReadTransaction {
       root: root, through: PrimaryKeyTable.lastKey(of: Int64(root), on: connection))
     guard !minted.isEmpty else { return 0 }
     var count = 0
+    // Both ascend.
+    var rest = minted[...]
     try forEachKey(of: entity) { key in
-      if minted.contains(where: { $0.contains(key.key) }) { count += 1 }
+      while let first = rest.first, first.upperBound < key.key { rest.removeFirst() }
+      if rest.first?.contains(key.key) == true { count += 1 }
     }
     return count
   }

@@ -25,7 +25,7 @@ package enum BaseValues {
     }
 
     /// The elements, and after a null the asserted ones.
-    fileprivate init(_ bytes: Data) throws {
+    init(_ bytes: Data) throws {
       let parts = try RowArchive.decodeValues(bytes).split(
         separator: .null, maxSplits: 1, omittingEmptySubsequences: false)
       func keys(_ part: Int) -> [ObjectKey] {
@@ -68,32 +68,6 @@ package enum BaseValues {
     try set(of: key, property, on: connection)?.elements
   }
 
-  /// Every kept set of a relationship of this name, with the object whose it is.
-  package static func sets(
-    named property: String, on connection: SQLiteConnection
-  ) throws -> [(ObjectKey, ElementSet)] {
-    var sets: [(ObjectKey, ElementSet)] = []
-    try forEach(named: property, on: connection) { key, bytes in
-      // A property of this name in another entity may hold one value.
-      sets.append((key, try ElementSet(bytes)))
-    }
-    return sets
-  }
-
-  /// Every kept value of a property of this name that refers to an object, with whose it is.
-  package static func referrers(
-    named property: String, to target: ObjectKey, on connection: SQLiteConnection
-  ) throws -> [ObjectKey] {
-    var keys: [ObjectKey] = []
-    try forEach(named: property, on: connection) { key, bytes in
-      guard case .reference(let kept)? = try? RowArchive.decodeValues(bytes).first,
-        kept == target
-      else { return }
-      keys.append(key)
-    }
-    return keys
-  }
-
   /// Hands over each property of which something is kept. The body must not ask for the same.
   package static func forEachProperty(
     on connection: SQLiteConnection, _ body: (ObjectKey, String) throws -> Void
@@ -103,7 +77,7 @@ package enum BaseValues {
     while try statement.step() { try body(statement.objectKey(0, 1), statement.string(2)) }
   }
 
-  private static func forEach(
+  static func forEach(
     named property: String, on connection: SQLiteConnection,
     _ body: (ObjectKey, Data) throws -> Void
   ) throws {
@@ -136,6 +110,7 @@ package enum BaseValues {
       "INSERT INTO ZDL_BASE VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
       .integer(Int64(key.entity)),
       .integer(key.key), .text(property), .blob(value))
+    if connection.changes > 0 { try BaseHolders.tell(key, property, value, on: connection) }
   }
 
   /// Whether something is kept of a property.
@@ -167,6 +142,7 @@ package enum BaseValues {
     try connection.run(
       "INSERT OR REPLACE INTO ZDL_BASE VALUES (?, ?, ?, ?)", .integer(Int64(key.entity)),
       .integer(key.key), .text(property), .blob(bytes))
+    try BaseHolders.tell(key, property, bytes, on: connection)
   }
 
   package static func drop(
@@ -175,6 +151,7 @@ package enum BaseValues {
     try connection.run(
       "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ? AND property = ?",
       .integer(Int64(key.entity)), .integer(key.key), .text(property))
+    try BaseHolders.tell(key, property, nil, on: connection)
   }
 
   /// The object is gone.
@@ -182,9 +159,11 @@ package enum BaseValues {
     try connection.run(
       "DELETE FROM ZDL_BASE WHERE entity = ? AND key = ?", .integer(Int64(key.entity)),
       .integer(key.key))
+    try BaseHolders.tell(key, nil, nil, on: connection)
   }
 
   package static func dropAll(on connection: SQLiteConnection) throws {
     try connection.run("DELETE FROM main.ZDL_BASE")
+    connection.follower = nil
   }
 }
