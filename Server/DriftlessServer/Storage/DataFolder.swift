@@ -1,3 +1,4 @@
+import DriftlessSQLite
 package import Foundation
 
 #if canImport(Glibc)
@@ -148,10 +149,9 @@ package struct DataFolder: Sendable {
     try folder.checkRights()
     try folder.checkDatabaseIsNotEmptied()
     guard !folder.isDatabaseEmpty,
-      let file = try? FileHandle(forReadingFrom: folder.database),
-      let header = try? file.read(upToCount: 100)
+      let header = SQLiteConnection.head(ofFileAt: folder.database.path, bytesMax: 100)
     else { return ["\(url.path) has no zones so far"] }
-    guard header.starts(with: Data("SQLite format 3\0".utf8)), header.count == 100 else {
+    guard header.starts(with: SQLiteConnection.magic), header.count == 100 else {
       throw ServerError(
         .damagedDatabase, "\(folder.database.path) is no database",
         suggestion: "Put a backup in its place: driftless-server restore FILE --data '\(url.path)'")

@@ -1,4 +1,4 @@
-package import DriftlessProtocol
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 import Logging
@@ -8,14 +8,6 @@ extension SQLiteZoneStorage: ValueStorage, ValueSource {
 
   private var keeping: ValueKeeping<SQLiteZoneStorage> {
     ValueKeeping(source: self, seen: seenValues, limits: limits, clock: clock, logger: logger)
-  }
-
-  /// Before a piece takes the room that operators' commands need.
-  package func keep(
-    _ piece: ValuePiece, of zone: ZoneRecord, token: String
-  ) async throws -> ValueState {
-    try folder.reserve.requireRoom(piece.bytes.count)
-    return try await values.keep(piece, of: zone, token: token)
   }
 
   /// A hand, or a disk, may have taken some while the server was off.
@@ -36,10 +28,12 @@ extension SQLiteZoneStorage: ValueStorage, ValueSource {
   }
 
   func writeValues<Result: Sendable>(
+        // Before a piece takes the room that operators' commands need.
+        if bytes > 0 { try folder.reserve.requireRoom(bytes, connection) }
     of zone: ZoneRecord, bytes: Int,
     _ body: @escaping @Sendable (SQLiteValueTables) throws -> Result
   ) async throws -> Result {
-    let result = try await writer.perform { connection in
+    let result = try await writer.perform { [folder] connection in
       do {
         guard !connection.isMoved else { throw ServerError.databaseIsGone }
         return try body(SQLiteValueTables(connection: connection, zone: zone))

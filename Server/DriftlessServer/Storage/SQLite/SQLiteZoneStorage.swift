@@ -134,7 +134,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
     _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
   ) async throws -> LogMark {
     let place = try await writer.perform { [limits, clock, folder] connection in
-      try folder.reserve.requireRoom(entries.reduce(0) { $0 + $1.push.frame.count })
+      try folder.reserve.requireRoom(
+        entries.reduce(0) { $0 + $1.push.frame.count }, connection)
       return try Self.refill(
         entries, of: zone, limits: limits.current, at: clock.now(), on: connection)
     }
