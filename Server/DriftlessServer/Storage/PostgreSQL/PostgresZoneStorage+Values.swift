@@ -47,7 +47,7 @@
     /// Lets go of values that nothing names and nobody waits for, now and each hour until the task is cancelled: they go by
     /// themselves, also where no other comes that wants their room.
     func careForValues() async {
-      await noteGoneValues()
+      async let search: Void = noteGoneValues()
       while !Task.isCancelled {
         await letGoOfForgotten()
         try? await Task.sleep(for: .seconds(Self.careSeconds))
@@ -56,13 +56,7 @@
 
     /// A hand, or a disk, may have taken some while no node served.
     func noteGoneValues() async {
-      do {
-        for zone in try await read({ try $0.zones() }) {
-          try await keeping.noteGone(through: nil, in: zone)
-        }
-      } catch {
-        logger.warning("whether values are gone is not known", metadata: ["error": "\(error)"])
-      }
+      await keeping.noteGone(ofAll: { try await read { try $0.zones() } })
     }
 
     func letGoOfForgotten() async {
@@ -78,3 +72,4 @@
     }
   }
 #endif
+      await search

@@ -12,13 +12,7 @@ extension SQLiteZoneStorage: ValueStorage, ValueSource {
 
   /// A hand, or a disk, may have taken some while the server was off.
   func noteGoneValues() async {
-    do {
-      for zone in try await reader.perform({ try $0.zones() }) {
-        try await keeping.noteGone(through: nil, in: zone)
-      }
-    } catch {
-      logger.warning("whether values are gone is not known", metadata: ["error": "\(error)"])
-    }
+    await keeping.noteGone(ofAll: { try await reader.perform { try $0.zones() } })
   }
 
   func readValues<Result: Sendable>(

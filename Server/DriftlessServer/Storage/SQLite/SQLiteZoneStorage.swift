@@ -234,7 +234,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package func watch() async {
     let watch = Mutex(OperatorWatch())
     var kept: ContinuousClock.Instant?
-    await noteGoneValues()
+    // Beside all else: of a large zone it takes its time.
+    async let search: Void = noteGoneValues()
     while !Task.isCancelled {
       if kept.map({ .now - $0 > .seconds(Self.careSeconds) }) ?? true {
         kept = .now
@@ -244,6 +245,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
         let hasChanged = try await readers[0].perform { connection in
           try watch.withLock { try $0.sees(connection) }
         }
+    await search
         if hasChanged { news.wakeAll() }
         commits.takeBackRoom()
       } catch {
