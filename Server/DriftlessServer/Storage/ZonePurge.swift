@@ -98,17 +98,17 @@ struct ZonePurge<Place: PurgePlace> {
 
   /// - Parameters:
   ///   - host: the host's clock. Milliseconds since 1970.
-  ///   - last: the last entry that may go, and that the snapshot takes in; nil for all. The end of a push.
+  ///   - portion: of the log that may go, and that the snapshot takes in; nil for all.
   /// - Throws: `ServerError`: `.locked` while the zone is folded or purged or an older program serves,
   ///   `.notPurgeable` where the snapshot alone may not tell all, `.diskFull`.
-  func run(at host: Int64, through last: UInt64? = nil) throws -> PurgeReport {
+  func run(at host: Int64, _ portion: LogPortion? = nil) throws -> PurgeReport {
     try place.checkServers()
     let given = try place.givenMilliseconds()
     let now = PurgeTime.of(host: host, given: given)
     let leased = max(host, given)
     let tables = place.tables(of: zone)
     var floor = try PurgeFloor(tables, options, at: now)
-    if let last { floor.bringDown(toRoom: last) }
+    if let portion { floor.bringDown(toRoom: portion.last) }
     let former = try tables.floor()
     guard floor.sequence > former else {
       if !options.isDryRun, try tables.isUnfinished() {
@@ -121,11 +121,11 @@ struct ZonePurge<Place: PurgePlace> {
       KeptLog(row, of: zone) { try tables.bytes(of: $0) }
     }
     if !options.isDryRun, !options.isForced {
-      let log = try tables.sum(after: former, through: last ?? zone.head).bytes
+      let log = try tables.sum(after: former, through: portion?.last ?? zone.head).bytes
       try place.requireRoom(
         for: Int(clamping: log) + (kept?.snapshot.bytes ?? 0), of: zone, options)
     }
-    return try place.withFoldAnew(of: zone, kept, through: last) { snapshot, bytes in
+    return try place.withFoldAnew(of: zone, kept, through: portion?.last) { snapshot, bytes in
       try PurgeCheck.run(snapshot, bytes, zone: zone.name, isTried: options.isTried)
       guard !options.isDryRun else {
         return try report(floor.sequence, former: former, floor, snapshot)
@@ -134,7 +134,8 @@ struct ZonePurge<Place: PurgePlace> {
       while try place.write(to: zone, { try $0.dropUnnamedFile() }) {}
       for file in snapshot.files { try keep(bytes(file), file) }
       let values = try PurgeCheck.values(of: snapshot, bytes)
-      let set = try setFloor(floor, snapshot, naming: values, former: former, at: now, leased)
+      let set = try setFloor(
+        floor, snapshot, portion, naming: values, former: former, at: now, leased)
       let report = try self.report(set.sequence, former: former, set, snapshot)
       try place.discardFolded(of: zone)
       try strip(at: now, leased)
@@ -157,8 +158,8 @@ struct ZonePurge<Place: PurgePlace> {
   ///
   /// - Parameter values: the large values that the snapshot names, which stay for as long as it stands.
   private func setFloor(
-    _ planned: PurgeFloor, _ snapshot: Snapshot, naming values: [LargeValue], former: UInt64,
-    at now: Int64, _ leased: Int64
+    _ planned: PurgeFloor, _ snapshot: Snapshot, _ portion: LogPortion?,
+    naming values: [LargeValue], former: UInt64, at now: Int64, _ leased: Int64
   ) throws -> PurgeFloor {
     try place.write(to: zone) { tables in
       guard try tables.place(at: snapshot.place.sequence) == snapshot.place,
@@ -166,7 +167,7 @@ struct ZonePurge<Place: PurgePlace> {
       else { throw locked("the log of zone \(zone.name) was put back or purged meanwhile") }
       var floor = planned
       try floor.lookAgain(tables, options, at: now)
-      try floor.bringDown(toPushesAfter: snapshot.place, tables)
+      try floor.bringDown(toPushesAfter: snapshot.place, portion, tables)
       guard floor.sequence > former, floor.sequence <= snapshot.place.sequence else {
         throw locked("replicas that are far behind pushed to zone \(zone.name) meanwhile")
       }
