@@ -172,6 +172,39 @@ struct PurgedValueTests {
     #expect(lost == values.filter { $0 != first }.sorted())
   }
 
+  @Test("While a server runs, a host whose clock is a year ahead gives no leases of a year")
+  func ahead() async throws {
+    let boxes = try Boxes()
+    try await boxes.show(1)
+    try await boxes.show(2, in: 1)
+    try await boxes.show(3)
+    try await boxes.zone.storage.checkReady(bytes: 1)
+    let serving = try boxes.zone.folder.lockForServing()
+    defer { serving.release() }
+    #expect(try boxes.purge(byHostBehind: -365) > 0)
+    boxes.pass(days: 7)
+    await boxes.zone.storage.letGoOfForgotten()
+    #expect(try await boxes.there(1...3) == [1, 2, 3])
+    boxes.pass(days: 2)
+    await boxes.zone.storage.letGoOfForgotten()
+    #expect(try await boxes.there(1...3) == [2, 3])
+  }
+
+  @Test(
+    "A lease begins by no clock that is behind, and by none that is far ahead of a server that runs"
+  )
+  func leases() {
+    let day: Int64 = 86_400_000
+    func begin(_ host: Int64, isServed: Bool) -> Int64 {
+      LeaseTime.of(host: host * day, given: 1000 * day, isServed: isServed) / day
+    }
+    #expect(begin(900, isServed: true) == 1000 && begin(900, isServed: false) == 1000)
+    #expect(begin(1001, isServed: true) == 1001)
+    #expect(begin(1365, isServed: true) == 1001)
+    #expect(begin(1365, isServed: false) == 1365, "the server was off for long")
+    #expect(LeaseTime.of(host: 7, given: 0, isServed: true) == 7)
+  }
+
   @Test("What the snapshot names stays, what only purged entries named goes when its lease ends")
   func stays() async throws {
     let boxes = try Boxes()

@@ -35,6 +35,9 @@ protocol PurgePlace {
   /// The last time that the server gave; 0 for none.
   func givenMilliseconds() throws -> Int64
 
+  /// Whether a server runs, and keeps the time that it gives.
+  func isServed() throws -> Bool
+
   /// Whether a purge has room.
   ///
   /// - Parameter bytes: as many as the log comes to at most; it is written twice, once beside the database.
@@ -105,7 +108,7 @@ struct ZonePurge<Place: PurgePlace> {
     try place.checkServers()
     let given = try place.givenMilliseconds()
     let now = PurgeTime.of(host: host, given: given)
-    let leased = max(host, given)
+    let leased = try LeaseTime.of(host: host, given: given, isServed: place.isServed())
     let tables = place.tables(of: zone)
     var floor = try PurgeFloor(tables, options, at: now)
     if let portion { floor.bringDown(toRoom: portion.last) }
@@ -221,6 +224,17 @@ struct ZonePurge<Place: PurgePlace> {
       snapshotPlace: snapshot?.place.sequence, snapshotBytes: snapshot?.bytes,
       below: try tables.replicas().filter { ($0.cursor ?? 0) < floor },
       isDryRun: options.isDryRun)
+  }
+}
+
+/// When leases of large values begin that nothing names from now on.
+enum LeaseTime {
+  /// No clock that is behind the server's begins them: they would end early. Where a server runs, which keeps its time, none begins
+  /// them that is further ahead than what is pushed may be: they would end late, by as much as it is wrong. Where none runs, its
+  /// time may be long ago, and the next one goes by the host's clock.
+  static func of(host: Int64, given: Int64, isServed: Bool) -> Int64 {
+    guard isServed, given > 0 else { return max(host, given) }
+    return max(given, min(host, given + Int64(ServerLimits().clockAheadMillisecondsMax)))
   }
 }
 

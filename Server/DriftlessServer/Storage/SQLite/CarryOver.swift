@@ -87,7 +87,8 @@ struct CarryOver {
     guard !renewed.isEmpty else { return }
     switch choices.renewedZones {
     case .keep: break
-    case .renew: for zone in renewed { try connection.renew(zone, intent: .offer) }
+    case .renew:
+      for zone in renewed { try connection.renew(zone, intent: .offer, isServed: false) }
     case nil:
       throw ServerError(
         .renewedSince,

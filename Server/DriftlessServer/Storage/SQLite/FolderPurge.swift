@@ -23,6 +23,8 @@ struct FolderPurge: PurgePlace {
 
   func givenMilliseconds() throws -> Int64 { try GivenTimes.last(connection) }
 
+  func isServed() -> Bool { folder.servingProcess != nil }
+
   /// What the log comes to is written twice: as files, and into the database, whose free pages are used first.
   func requireRoom(for bytes: Int, of zone: ZoneRecord, _ options: PurgeOptions) throws {
     let free = Int(
