@@ -17,6 +17,7 @@
     let staging: StagingLine
     /// Those that wait for a row of their zone.
     let patient = ZoneLines()
+    let tries: StagingLine
     let sightings: Sightings
     let seenValues = SeenValues()
     /// For the question whether the server is well, which is not to wait for others.
@@ -47,6 +48,7 @@
       self.text = text
       sightings = Sightings(limits: live)
       staging = StagingLine(width: limits.databaseConnectionsMax / 4)
+      tries = StagingLine(width: limits.databaseConnectionsMax / 4)
       self.metrics = metrics
       self.logger = logger
       entryCheck = EntryCheck(logger: logger)
@@ -107,8 +109,7 @@
     ) async throws -> LogMark {
       let place = try await commits.refill(entries, of: zone)
       tidings.publish(zone.generation, head: place.sequence)
-      folding.withLock { $0 }?.note(
-        zone.name, bytes: entries.reduce(0) { $0 + $1.push.frame.count })
+      folding.withLock { $0 }?.note(entries.map(\.push), of: zone)
       return place
     }
 
