@@ -18,6 +18,10 @@ package struct DataFolder: Sendable {
   /// Held shared by other processes while they write, exclusively while the server checkpoints.
   package var writeLock: URL { url.appendingPathComponent("write.lock") }
 
+  /// Shared by those who wait for the writer of the database.
+  var waitLock: URL { url.appendingPathComponent(Self.waitLockName) }
+  static let waitLockName = "wait.lock"
+
   /// Room on its disk that is the operator's.
   package var reserve: DiskReserve { DiskReserve(url) }
 
@@ -181,7 +185,7 @@ package struct DataFolder: Sendable {
         suggestion: "Check --data. To begin a server there: mkdir -m 700 '\(url.path)'")
     }
     let own = [
-      "serve.lock", "write.lock", "lost+found", "snapshots", CertificateFolder.name,
+      "serve.lock", "write.lock", waitLockName, "lost+found", "snapshots", CertificateFolder.name,
       DiskReserve.name,
     ]
     let other = names.sorted().first {

@@ -56,6 +56,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
         try ServerSchema.apply(to: connection)
         try ServerSchema.look(at: connection)
         try Self.bound(connection, by: limits.databaseBytesMax)
+        let wait = WriterWait(folder)
+        connection.whileWaiting = { try wait.run($0) }
       }
       let readers = try (0..<max(1, limits.current.readers)).map {
         try Database(path: path, label: "reader\($0)") { _ in }
