@@ -74,3 +74,20 @@ struct LogOutlineTests {
     return nil
   }
 }
+
+/// Names of zones that wait to be folded.
+struct NameLineTests {
+  @Test("Each waits once, in the order in which they came, but for one that is put first")
+  func order() {
+    var line = NameLine()
+    for name in ["a", "b", "a", "c"] { line.append(name) }
+    #expect(line.removeFirst() == "a")
+    line.append("a")
+    line.putFirst("d")
+    line.putFirst("c")
+    #expect((0..<4).map { _ in line.removeFirst() } == ["d", "b", "c", "a"])
+    #expect(line.isEmpty && line.removeFirst() == nil)
+    line.putFirst("e")
+    #expect(!line.isEmpty && line.removeFirst() == "e" && line.isEmpty)
+  }
+}

@@ -15,7 +15,7 @@
     let sizes = LogSizes()
     /// Parts of large pushes, and pieces of large values, leave most connections to all else that is asked.
     let staging: StagingLine
-    /// Those that wait for a row of their zone.
+    /// Those that wait for a row of their zone, and a few of them at one time that try to get it.
     let patient = ZoneLines()
     let tries: StagingLine
     let sightings: Sightings
@@ -96,11 +96,7 @@
 
     package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
       let appended = try await metrics.pending { try await commits.append(push, to: zone) }
-      if !appended.isRepeat {
-        // The parts before the last were large.
-        let bytes = push.part == nil ? push.frame.count : limits.foldLogBytesMin
-        folding.withLock { $0 }?.note(zone.name, bytes: bytes)
-      }
+      if !appended.isRepeat { folding.withLock { $0 }?.note(push, of: zone) }
       return appended
     }
 

@@ -22,14 +22,14 @@ extension SQLiteZoneStorage: ValueStorage, ValueSource {
   }
 
   func writeValues<Result: Sendable>(
-        // Before a piece takes the room that operators' commands need.
-        if bytes > 0 { try folder.reserve.requireRoom(bytes, connection) }
     of zone: ZoneRecord, bytes: Int,
     _ body: @escaping @Sendable (SQLiteValueTables) throws -> Result
   ) async throws -> Result {
     let result = try await writer.perform { [folder] connection in
       do {
         guard !connection.isMoved else { throw ServerError.databaseIsGone }
+        // Before a piece takes the room that operators' commands need.
+        if bytes > 0 { try folder.reserve.requireRoom(bytes, connection) }
         return try body(SQLiteValueTables(connection: connection, zone: zone))
       } catch {
         throw ServerError(refusal: error) ?? ServerError(storage: error)

@@ -124,11 +124,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
     let appended = try await metrics.pending { try await commits.append(push, to: zone) }
-    if !appended.isRepeat {
-      // The parts before the last were large.
-      let bytes = push.part == nil ? push.frame.count : limits.foldLogBytesMin
-      folding.withLock { $0 }?.note(zone.name, bytes: bytes)
-    }
+    if !appended.isRepeat { folding.withLock { $0 }?.note(push, of: zone) }
     return appended
   }
 
@@ -142,7 +138,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
         entries, of: zone, limits: limits.current, at: clock.now(), on: connection)
     }
     news.publish(zone.generation, head: place.sequence)
-    folding.withLock { $0 }?.note(zone.name, bytes: entries.reduce(0) { $0 + $1.push.frame.count })
+    folding.withLock { $0 }?.note(entries.map(\.push), of: zone)
     return place
   }
 
@@ -218,13 +214,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
     }
   }
 
-  package func noteSeen(
-    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName?, address: String?, format: UInt16?
-  ) async {
-    let due = sightings.note(
-      replica, in: zone, generation: generation, at: place, given: given, token: token,
-      name: name, address: address, format: format, milliseconds: clock.now())
+  package func noteSeen(_ visit: Visit, in zone: ZoneRecord) async {
+    let due = sightings.note(visit, in: zone, milliseconds: clock.now())
     guard let due else { return }
     writer.later(seconds: due) { [weak self] in self?.writeSightings() }
   }
@@ -247,7 +238,6 @@ package final class SQLiteZoneStorage: ZoneStorage {
         let hasChanged = try await readers[0].perform { connection in
           try watch.withLock { try $0.sees(connection) }
         }
-    await search
         if hasChanged { news.wakeAll() }
         commits.takeBackRoom()
       } catch {
@@ -255,6 +245,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
       }
       try? await Task.sleep(for: .seconds(limits.watchSeconds))
     }
+    await search
   }
 
   private static let careSeconds = 3600
