@@ -1,5 +1,9 @@
 import CSQLite
 
+#if canImport(Glibc)
+  import Glibc
+#endif
+
 extension SQLiteConnection {
   /// Leaves the log beside the file when this connection is the last to close. SQLite copies it into the file otherwise.
   package func keepLogOnClose() { _ = driftless_sqlite_keep_log(handle) }
@@ -37,5 +41,37 @@ extension SQLiteConnection {
       throw SQLiteError(code: code, message: String(cString: sqlite3_errstr(code)))
     }
     return bytes
+  }
+
+  /// What tells the write-ahead log that is open from the one before it: numbers that SQLite draws when it begins one. Nil where
+  /// none is begun.
+  package var saltsOfLog: UInt64? {
+    var salts: UInt64 = 0
+    let code = withUnsafeMutableBytes(of: &salts) {
+      driftless_sqlite_read_log(handle, $0.baseAddress, 8, 16)
+    }
+    return code == SQLITE_OK ? salts : nil
+  }
+
+  /// How a database begins.
+  package static let magic = Array("SQLite format 3\0".utf8)
+
+  /// Whether a file begins as a database does, whoever has it open; nil where it cannot be read.
+  package static func isDatabase(at path: String) -> Bool? {
+    head(ofFileAt: path, bytesMax: magic.count).map { $0 == magic }
+  }
+
+  /// The first bytes of a plain file, whatever it is, as many as it has up to a number. Nil where it cannot be read.
+  ///
+  /// SQLite reads them. The locks of a database belong to the process: whoever closes a descriptor of a file that is open in this
+  /// process as a database lets go of all of SQLite's locks on it, and two write at once. SQLite alone knows when it may close one.
+  package static func head(ofFileAt path: String, bytesMax: Int) -> [UInt8]? {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+      let connection = try? SQLiteConnection(path: path, mode: .immutable)
+    else { return nil }
+    defer { connection.close() }
+    let count = min(bytesMax, Int(status.st_size))
+    return count > 0 ? try? connection.bytesOfFile(count) : []
   }
 }

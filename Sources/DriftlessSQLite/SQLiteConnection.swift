@@ -31,6 +31,9 @@ package final class SQLiteConnection {
     didSet { sqlite3_busy_timeout(handle, busyTimeoutMilliseconds) }
   }
 
+  /// Runs what waits until no other connection writes. Nil where nobody is told of that.
+  package var whileWaiting: ((() throws -> Void) throws -> Void)?
+
   /// Opens the file.
   ///
   /// - Throws: `SQLiteError`, with nothing left open.

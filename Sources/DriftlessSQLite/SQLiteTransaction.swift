@@ -20,7 +20,7 @@ extension SQLiteConnection {
   ///
   /// - Throws: What `body` throws, and `SQLiteError` where the transaction cannot be begun or committed.
   package func transaction<T>(_ start: TransactionStart, _ body: () throws -> T) throws -> T {
-    try say(start.rawValue)
+    try begin(start)
     do {
       let result = try body()
       try checkIsInTransaction()
@@ -30,6 +30,20 @@ extension SQLiteConnection {
       rollBack()
       throw error
     }
+  }
+
+  /// Where it is to be known who waits for another writer (``whileWaiting``), it is tried without waiting first.
+  private func begin(_ start: TransactionStart) throws {
+    guard let whileWaiting, start == .immediate, busyTimeoutMilliseconds > 0 else {
+      return try say(start.rawValue)
+    }
+    do {
+      let patience = busyTimeoutMilliseconds
+      busyTimeoutMilliseconds = 0
+      defer { busyTimeoutMilliseconds = patience }
+      return try say(start.rawValue)
+    } catch let error as SQLiteError where error.isBusy {}
+    try whileWaiting { try say(start.rawValue) }
   }
 
   /// Runs `body` as a part of the open transaction that can be taken back by itself: when it throws, what it did is undone,

@@ -18,6 +18,32 @@ import Testing
   }
 
   @Test(
+    "A database is no file of lines to import, and no model, and keeps its locks where it is open")
+  func databaseAsAnother() async throws {
+    let shop = try Shop()
+    defer { shop.store.close() }
+    _ = try shop.store.check()
+    let held = HeldLocks(on: shop.url)
+    #expect(held.locks.count >= 2)
+    let path = shop.url.path
+    #expect(await SyncControl.run(["import", path, "--store", path]) == 65)
+    let error = #expect(throws: ModelError.self) { try ManagedObjectModel(contentsOf: shop.url) }
+    #expect(error?.code == .unsupportedFormat)
+    #expect(held.lost == [])
+  }
+
+  @Test("A look at the files of an open store takes none of its locks along")
+  func openStore() throws {
+    let shop = try Shop()
+    defer { shop.store.close() }
+    _ = try shop.store.check()
+    let held = HeldLocks(on: shop.url)
+    #expect(held.locks.count >= 2)
+    #expect(DoctorCheck.files(of: shop.url).contains { $0.name == "rights" })
+    #expect(held.lost == [])
+  }
+
+  @Test(
     "What lies beside a store and is no plain file is named, and other commands refuse it or pass it over",
     arguments: ["-wal", "-shm", "-journal", "-driftless-lock", "-driftless-sync"],
     ["folder", "pipe", "link"])

@@ -37,6 +37,18 @@ struct BinaryStoreTests {
     return container
   }
 
+  @Test("An SQLite store that is open is refused as a binary one, and keeps its locks")
+  func sqlite() throws {
+    let container = NSPersistentContainer(name: "Shop", managedObjectModel: Shop.model())
+    container.persistentStoreDescriptions = [NSPersistentStoreDescription(url: url)]
+    container.loadPersistentStores { _, error in #expect(error == nil) }
+    let held = HeldLocks(on: url)
+    #expect(held.locks.count >= 2)
+    let error = #expect(throws: (any Error).self) { _ = try self.container() }
+    #expect("\(error as Any)".contains("SQLite"))
+    #expect(held.lost == [])
+  }
+
   @Test("A binary store gives back every type of value, the relationships, and its metadata")
   func roundTrip() throws {
     let code = UUID()

@@ -41,6 +41,34 @@ struct TransactionTests {
     #expect(try values(connection) == [2])
   }
 
+  @Test("Who waits for another writer is told so, and who need not wait is not")
+  func waits() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.file("a.sqlite").path
+    let first = try SQLiteConnection(path: path, mode: .readWriteCreate)
+    try first.execute("PRAGMA journal_mode = WAL; CREATE TABLE t (v INTEGER UNIQUE)")
+    let second = try SQLiteConnection(path: path, mode: .readWrite, busyTimeoutMilliseconds: 20)
+    var waits = 0
+    second.whileWaiting = { wait in
+      waits += 1
+      try wait()
+    }
+    try second.transaction(.immediate) { try add(1, to: second) }
+    #expect(waits == 0)
+    try first.transaction(.immediate) {
+      let error = #expect(throws: SQLiteError.self) { try second.transaction(.immediate) {} }
+      #expect(error?.isBusy == true)
+    }
+    #expect(waits == 1 && second.busyTimeoutMilliseconds == 20)
+    second.whileWaiting = { wait in
+      try first.execute("COMMIT")
+      try wait()
+    }
+    try first.execute("BEGIN IMMEDIATE")
+    try second.transaction(.immediate) { try add(2, to: second) }
+    #expect(try values(first) == [1, 2])
+  }
+
   @Test(
     "A part that throws is taken back with its own parts, and the rest of the transaction stands")
   func parts() throws {

@@ -299,6 +299,7 @@
     func tables(of zone: ZoneRecord) -> PostgresPurgeTables { place.tables(of: zone) }
     func checkServers() throws { try place.checkServers() }
     func givenMilliseconds() throws -> Int64 { try place.givenMilliseconds() }
+    func isServed() throws -> Bool { try place.isServed() }
     func requireRoom(for bytes: Int, of zone: ZoneRecord, _ options: PurgeOptions) throws {
       try place.requireRoom(for: bytes, of: zone, options)
     }

@@ -135,6 +135,76 @@ struct PurgedValueTests {
     #expect(try await storage.lostValues(of: zone, after: Data(), countMax: 9) == [value])
   }
 
+  @Test("Who reads a value that is gone hears it, whether that can be noted or not")
+  func unnoted() async throws {
+    let boxes = try Boxes()
+    try await boxes.show(1)
+    let value = try Boxes.value(1)
+    let (storage, zone) = (boxes.zone.storage, try await boxes.zone.zone())
+    try boxes.sql("DELETE FROM value")
+    try boxes.sql(
+      "CREATE TRIGGER nothing_noted BEFORE INSERT ON value_lost BEGIN SELECT RAISE(ABORT, 'full'); END"
+    )
+    let missed = await #expect(throws: ServerError.self) {
+      try await storage.value(value.digest, of: zone, first: 0, count: 9)
+    }
+    #expect(missed?.code.name == "no-value")
+    try boxes.sql("DROP TRIGGER nothing_noted")
+    #expect(try await storage.lostValues(of: zone, after: Data(), countMax: 9) == [])
+    await storage.noteGoneValues()
+    #expect(try await storage.lostValues(of: zone, after: Data(), countMax: 9) == [value])
+  }
+
+  @Test("An entry that cannot be read hides none of the values that others name")
+  func unreadable() async throws {
+    let boxes = try Boxes()
+    for seed in 1...4 as ClosedRange<UInt8> { try await boxes.show(seed) }
+    // Named by the entry that is damaged, and by another one.
+    try await boxes.show(1, in: 2)
+    let values = try (1...4).map { try Boxes.value($0) }
+    let first = try #require(values.dropFirst().min())
+    let sequence = try #require(values.firstIndex(of: first)) + 1
+    try boxes.sql("DELETE FROM value")
+    try boxes.sql("UPDATE log SET body = x'00' WHERE position & 1099511627775 IN (1, \(sequence))")
+    await boxes.zone.storage.noteGoneValues()
+    let lost = try await boxes.zone.storage.lostValues(
+      of: boxes.zone.zone(), after: Data(), countMax: 9)
+    #expect(lost == values.filter { $0 != first }.sorted())
+  }
+
+  @Test("While a server runs, a host whose clock is a year ahead gives no leases of a year")
+  func ahead() async throws {
+    let boxes = try Boxes()
+    try await boxes.show(1)
+    try await boxes.show(2, in: 1)
+    try await boxes.show(3)
+    try await boxes.zone.storage.checkReady(bytes: 1)
+    let serving = try boxes.zone.folder.lockForServing()
+    defer { serving.release() }
+    #expect(try boxes.purge(byHostBehind: -365) > 0)
+    boxes.pass(days: 7)
+    await boxes.zone.storage.letGoOfForgotten()
+    #expect(try await boxes.there(1...3) == [1, 2, 3])
+    boxes.pass(days: 2)
+    await boxes.zone.storage.letGoOfForgotten()
+    #expect(try await boxes.there(1...3) == [2, 3])
+  }
+
+  @Test(
+    "A lease begins by no clock that is behind, and by none that is far ahead of a server that runs"
+  )
+  func leases() {
+    let day: Int64 = 86_400_000
+    func begin(_ host: Int64, isServed: Bool) -> Int64 {
+      LeaseTime.of(host: host * day, given: 1000 * day, isServed: isServed) / day
+    }
+    #expect(begin(900, isServed: true) == 1000 && begin(900, isServed: false) == 1000)
+    #expect(begin(1001, isServed: true) == 1001)
+    #expect(begin(1365, isServed: true) == 1001)
+    #expect(begin(1365, isServed: false) == 1365, "the server was off for long")
+    #expect(LeaseTime.of(host: 7, given: 0, isServed: true) == 7)
+  }
+
   @Test("What the snapshot names stays, what only purged entries named goes when its lease ends")
   func stays() async throws {
     let boxes = try Boxes()

@@ -16,9 +16,7 @@ struct SightingTests {
     let zone = try await test.zone()
     let sightings = Sightings(limits: LiveLimits(ServerLimits()), span: 7)
     func note(_ replica: UUID) -> Double? {
-      sightings.note(
-        replica, in: zone, generation: zone.generation, at: 0, given: 0, token: "t", milliseconds: 1
-      )
+      sightings.note(Self.visit(replica, zone, at: 0, given: 0), in: zone, milliseconds: 1)
     }
     #expect(note(UUID()) == 7)
     #expect(note(UUID()) == nil)
@@ -29,6 +27,14 @@ struct SightingTests {
     #expect(try administration.replicas().count == 2)
   }
 
+  private static func visit(
+    _ replica: UUID, _ zone: ZoneRecord, at place: UInt64, given: UInt64?
+  ) -> Visit {
+    Visit(
+      replica: replica, generation: zone.generation, place: place, given: given, token: "t",
+      name: nil, address: nil, format: nil)
+  }
+
   @Test("A replica has what it was given, unless it asks for it again")
   func given() async throws {
     let test = try TestZone()
@@ -36,8 +42,7 @@ struct SightingTests {
     let (replica, sightings) = (UUID(), Sightings(limits: LiveLimits(ServerLimits())))
     func cursor(at place: UInt64, given: UInt64?) throws -> UInt64? {
       _ = sightings.note(
-        replica, in: zone, generation: zone.generation, at: place, given: given, token: "t",
-        milliseconds: 1)
+        Self.visit(replica, zone, at: place, given: given), in: zone, milliseconds: 1)
       sightings.write(test.storage.writer, logger: Logger(label: "test"))
       let administration = try Administration(folder: test.folder)
       defer { administration.close() }

@@ -137,4 +137,35 @@ struct StagingLineTests {
     // Nobody holds it any more.
     try await line.run(of: 1, cost: 1, most: 3) {}
   }
+
+  @Test(
+    "What waits for rows of zones is one at a time of each, and of all no more than so many bytes")
+  func patient() async throws {
+    let lines = ZoneLines()
+    let held = Held()
+    let most = (count: 2, bytes: 100)
+    let seen = Seen()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for zone in [1, 2] as [Int64] {
+        group.addTask {
+          try await lines.run(of: zone, bytes: 40, most: most) {
+            _ = seen.begin(zone)
+            await held.wait()
+          }
+        }
+        while !seen.order.contains(zone) { await Task.yield() }
+      }
+      // A third zone, which has nothing waiting, and one of the others.
+      for zone in [3, 1] as [Int64] {
+        let error = await #expect(throws: ServerError.self) {
+          try await lines.run(of: zone, bytes: 21, most: most) {}
+        }
+        #expect(error?.code == .busy)
+      }
+      try await lines.run(of: 3, bytes: 20, most: most) {}
+      held.end()
+      try await group.waitForAll()
+    }
+    try await lines.run(of: 1, bytes: 1000, most: most) {}
+  }
 }

@@ -51,7 +51,7 @@ struct ValueDamageTests {
     /// As an entry of the log does.
     func name() throws { try sql("INSERT INTO value_use VALUES(1, x'\(value.name)', 1)") }
 
-    private func sql(_ text: String) throws {
+    func sql(_ text: String) throws {
       let connection = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
       defer { connection.close() }
       try connection.execute(text)
@@ -83,6 +83,28 @@ struct ValueDamageTests {
       #expect(read == world.bytes)
     }
     #expect(try administration.verify().damage.isEmpty)
+  }
+
+  @Test("For who reads it, it is missing, whether that can be noted or not")
+  func unnoted() async throws {
+    let world = try World()
+    let value = try world.value
+    try await world.serving { storage, zone in
+      _ = try await world.keep(world.bytes, storage, zone)
+    }
+    try world.name()
+    try world.damage()
+    try await world.serving { storage, zone in
+      try world.sql(
+        "CREATE TRIGGER nothing_noted BEFORE INSERT ON value_lost BEGIN SELECT RAISE(ABORT, 'full'); END"
+      )
+      for _ in 0..<2 {
+        let error = await #expect(throws: ServerError.self) {
+          _ = try await storage.value(value.digest, of: zone, first: 0, count: 10)
+        }
+        #expect(error?.code.name == "no-value")
+      }
+    }
   }
 
   @Test("Who sends it is told to, and it is whole again")

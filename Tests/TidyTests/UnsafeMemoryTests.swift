@@ -23,7 +23,6 @@ struct UnsafeMemoryTests {
     "Driftless/Store/StoreClaim.swift": system,
     "Driftless/Store/FileWatch.swift": system,
     "Driftless/Store/Care/FileStatus.swift": system,
-    "Driftless/Store/Care/LogLink.swift": system,
     "Driftless/Store/ReaderLine.swift": thread,
     "Driftless/Objects/ContextQueue.swift": thread,
     "Driftless/Objects/LettingGo.swift": thread,

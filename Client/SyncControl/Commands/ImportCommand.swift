@@ -79,6 +79,12 @@ struct ImportCommand: ControlCommand {
 
   /// The file, and how many bytes it has: 0 for a pipe, whose end nobody knows.
   private func read() throws -> (ImportBytes, size: Int) {
+    // The store itself would lose its locks when a descriptor of it is closed.
+    if file != "-", PersistentStore.isDatabase(URL(fileURLWithPath: file)) == true {
+      throw Failure(
+        .badData, code: "unreadable", "\(file) is a database, and no file of JSON lines.",
+        suggestion: "write what it holds into one: syncctl export --store \(file.shellWord)")
+    }
     let handle: FileHandle
     do {
       handle =

@@ -36,8 +36,7 @@ extension DoctorCheck {
 
   /// Whether a file is a database, or cannot be read: no rights are advised for any other.
   private static func mayBeStore(_ store: URL) -> Bool {
-    guard let file = try? FileHandle(forReadingFrom: store) else { return true }
-    return (try? file.read(upToCount: 16)) == Data("SQLite format 3\0".utf8)
+    PersistentStore.isDatabase(store) ?? true
   }
 
   static func rights(of store: URL) -> DoctorCheck {

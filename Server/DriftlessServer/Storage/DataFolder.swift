@@ -1,3 +1,4 @@
+import DriftlessSQLite
 package import Foundation
 
 #if canImport(Glibc)
@@ -16,6 +17,10 @@ package struct DataFolder: Sendable {
   package var serveLock: URL { url.appendingPathComponent("serve.lock") }
   /// Held shared by other processes while they write, exclusively while the server checkpoints.
   package var writeLock: URL { url.appendingPathComponent("write.lock") }
+
+  /// Shared by those who wait for the writer of the database.
+  var waitLock: URL { url.appendingPathComponent(Self.waitLockName) }
+  static let waitLockName = "wait.lock"
 
   /// Room on its disk that is the operator's.
   package var reserve: DiskReserve { DiskReserve(url) }
@@ -148,10 +153,9 @@ package struct DataFolder: Sendable {
     try folder.checkRights()
     try folder.checkDatabaseIsNotEmptied()
     guard !folder.isDatabaseEmpty,
-      let file = try? FileHandle(forReadingFrom: folder.database),
-      let header = try? file.read(upToCount: 100)
+      let header = SQLiteConnection.head(ofFileAt: folder.database.path, bytesMax: 100)
     else { return ["\(url.path) has no zones so far"] }
-    guard header.starts(with: Data("SQLite format 3\0".utf8)), header.count == 100 else {
+    guard header.starts(with: SQLiteConnection.magic), header.count == 100 else {
       throw ServerError(
         .damagedDatabase, "\(folder.database.path) is no database",
         suggestion: "Put a backup in its place: driftless-server restore FILE --data '\(url.path)'")
@@ -181,7 +185,7 @@ package struct DataFolder: Sendable {
         suggestion: "Check --data. To begin a server there: mkdir -m 700 '\(url.path)'")
     }
     let own = [
-      "serve.lock", "write.lock", "lost+found", "snapshots", CertificateFolder.name,
+      "serve.lock", "write.lock", waitLockName, "lost+found", "snapshots", CertificateFolder.name,
       DiskReserve.name,
     ]
     let other = names.sorted().first {

@@ -1,3 +1,4 @@
+import DriftlessSQLite
 package import Foundation
 
 #if canImport(Glibc)
@@ -87,40 +88,37 @@ package struct DiskReserve: Sendable {
     }
   }
 
-  private var database: String { folder.appendingPathComponent("driftless.sqlite").path }
+  private func size(_ suffix: String) -> Int {
+    var status = stat()
+    let path = folder.appendingPathComponent("driftless.sqlite").path + suffix
+    return stat(path, &status) == 0 ? Int(status.st_size) : 0
+  }
 
   /// What the database's file grows by when the write-ahead log is copied into it, which overwrites the other pages. The log may be
   /// far longer where a reader holds it up. Bytes.
   ///
-  /// SQLite's index of the log says how many pages the database has: its format is told, and its file is of memory that all
-  /// processes share.
-  var growthBytes: Int {
-    func size(_ path: String) -> Int {
-      var status = stat()
-      return stat(path, &status) == 0 ? Int(status.st_size) : 0
-    }
-    let log = size(database + "-wal")
-    var header = [UInt8](repeating: 0, count: 24)
-    let index = open(database + "-shm", O_RDONLY | O_CLOEXEC)
-    guard log > 0, index >= 0 else { return log }
-    defer { close(index) }
-    // isInit at 12, szPage at 14, nPage at 20, in the order of bytes of all machines that this runs on.
-    guard read(index, &header, header.count) == header.count, header[12] != 0 else { return log }
-    func number(_ bytes: Range<Int>) -> Int {
-      header[bytes].reversed().reduce(0) { $0 << 8 | Int($1) }
-    }
-    let (page, pages) = (number(14..<16), number(20..<24))
-    return min(log, max(0, pages * (page == 1 ? 65_536 : page) - size(database)))
+  /// The connection tells how many pages the database has. Nothing here opens a file of SQLite's: its locks are the process's, and
+  /// go when the process closes any descriptor of the file.
+  func growthBytes(_ connection: SQLiteConnection) -> Int {
+    let log = size("-wal")
+    guard log > 0, let pages = try? connection.integer("PRAGMA page_count"),
+      let page = try? connection.integer("PRAGMA page_size")
+    else { return log }
+    return min(log, max(0, Int(clamping: pages) * Int(clamping: page) - size("")))
   }
 
   /// Whether so much can be written. What is wanted for the reserve and is not held by it is nobody else's; and what is new in
   /// the log has to fit into the database afterwards, if need be in the room of the reserve, before the log gives its own back.
   ///
-  /// - Parameter bytes: what is written, about: the log gets it, and with it the pages that it changes.
-  func hasRoom(for bytes: Int) -> Bool {
+  /// - Parameters:
+  ///   - bytes: what is written, about: the log gets it, and with it the pages that it changes.
+  ///   - connection: one to the folder's database, outside a transaction.
+  func hasRoom(for bytes: Int, _ connection: SQLiteConnection) -> Bool {
     guard let room, let free = DiskSpace.free(at: folder) else { return true }
     if room.isShort, free < room.missing + bytes { return false }
-    return free + room.held >= growthBytes + 4 * bytes
+    let left = free + room.held - 4 * bytes
+    // It grows by no more than there is in the log.
+    return left >= size("-wal") || left >= growthBytes(connection)
   }
 
   /// Where the log can be copied into the database as a whole.
@@ -128,18 +126,17 @@ package struct DiskReserve: Sendable {
 
   /// Of a copy that ends halfway the database keeps what it took, and the log gives nothing back: room that was lent, or the last
   /// of the disk, would be gone.
-  var logRoom: LogRoom {
-    let growth = growthBytes
+  func logRoom(_ connection: SQLiteConnection) -> LogRoom {
+    let growth = growthBytes(connection)
     guard let free = DiskSpace.free(at: folder), free < growth else { return .free }
     return room.map { free + $0.held >= growth } == true ? .reserve : .none
   }
 
   /// Refuses what would take the room of the reserve (`hasRoom`).
   ///
-  /// - Parameter bytes: what is written, about.
   /// - Throws: `ServerError` (`.diskFull`), before anything was written.
-  func requireRoom(_ bytes: Int) throws {
-    guard !hasRoom(for: bytes) else { return }
+  func requireRoom(_ bytes: Int, _ connection: SQLiteConnection) throws {
+    guard !hasRoom(for: bytes, connection) else { return }
     throw ServerError(
       .diskFull,
       "the server's disk is full but for what it keeps for its operator (\(DiskSpace.free(at: folder) ?? 0) bytes are free); "

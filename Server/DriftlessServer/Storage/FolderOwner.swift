@@ -21,7 +21,7 @@ extension DataFolder {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
     for name in names
     where name.hasPrefix("driftless.sqlite")
-      || ["serve.lock", "write.lock", DiskReserve.name].contains(name)
+      || ["serve.lock", "write.lock", DataFolder.waitLockName, DiskReserve.name].contains(name)
     {
       give(url.appendingPathComponent(name).path)
     }

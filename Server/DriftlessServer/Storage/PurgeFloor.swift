@@ -124,9 +124,15 @@ struct PurgeFloor {
 
   /// What was pushed after the snapshot was made is above its place, so its author cannot take that in: it must not be below
   /// the floor.
-  mutating func bringDown(toPushesAfter place: LogMark, _ tables: some PurgeTables) throws {
-    for header in try tables.headers(after: place.sequence) {
+  ///
+  /// - Parameter portion: where the snapshot ends at a portion: of what was behind that is known where it was made.
+  mutating func bringDown(
+    toPushesAfter place: LogMark, _ portion: LogPortion?, _ tables: some PurgeTables
+  ) throws {
+    if let portion { bring(down: portion.lowestBehind, .replica) }
+    try tables.forEachHeader(after: portion?.head ?? place.sequence) { _, header in
       bring(downToPush: header, .replica)
+      return sequence > 0
     }
   }
 }

@@ -31,8 +31,13 @@ protocol PurgeTables {
   /// Headers of parts that wait, of pushes that somebody has gone on with since a time.
   func stagedParts(since milliseconds: Int64) throws -> [Data]
 
-  /// Headers of the entries after one, in their order.
-  func headers(after sequence: UInt64) throws -> [Data]
+  /// Headers of some entries, the last ones first.
+  ///
+  /// - Parameters:
+  ///   - first: none up to this one.
+  ///   - last: none behind this one.
+  func headers(after first: UInt64, through last: UInt64, countMax: Int) throws
+    -> [(sequence: UInt64, header: Data)]
 
   // MARK: What is told
 
@@ -73,6 +78,25 @@ protocol PurgeTables {
 
   /// Whether a purge was killed that has something of these to take away yet.
   func isUnfinished() throws -> Bool
+}
+
+extension PurgeTables {
+  /// Calls `body` with the headers of entries, from the last one on, until it says false. A page of them is in memory.
+  func forEachHeader(
+    after first: UInt64, through last: UInt64 = LogBounds.numberMax,
+    _ body: (UInt64, Data) throws -> Bool
+  ) throws {
+    let countMax = 1_000
+    var last = last
+    while last > first {
+      let page = try headers(after: first, through: last, countMax: countMax)
+      for (sequence, header) in page {
+        guard try body(sequence, header) else { return }
+      }
+      guard page.count == countMax, let end = page.last else { return }
+      last = end.sequence - 1
+    }
+  }
 }
 
 /// What is known of a log that was shortened.

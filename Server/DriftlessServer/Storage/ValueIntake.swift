@@ -164,28 +164,18 @@ struct ValueIntake<Tables: ValueTables> {
     }
   }
 
-  /// A value that is named is not here, and nobody was told so: its row is gone. From now on replicas hear that the zone lacks it.
+  /// Values that are named are not here, and nobody was told so: their rows are gone. From now on replicas hear that the zone
+  /// lacks them.
   ///
-  /// - Returns: whether that is new.
-  func noteGone(_ digest: Data) throws -> Bool {
-    guard let value = try named(digest) else { return false }
-    return try tables.transaction {
+  /// - Returns: those of which that is new: others may have noted or sent some meanwhile.
+  func noteGone(_ values: [LargeValue]) throws -> [LargeValue] {
+    try tables.transaction {
       try tables.hold()
-      let gone = try tables.gone(from: digest, through: digest, countMax: 1)
-      if !gone.isEmpty { try tables.noteLost(value) }
-      return !gone.isEmpty
+      return try values.filter { value in
+        let gone = try tables.gone(from: value.digest, through: value.digest, countMax: 1)
+        if !gone.isEmpty { try tables.noteLost(value) }
+        return !gone.isEmpty
+      }
     }
-  }
-
-  /// A value with its length, as what names it has it.
-  private func named(_ digest: Data) throws -> LargeValue? {
-    if let frame = try tables.entry(naming: digest) {
-      var limits = limits
-      limits.bodyBytesMax = max(limits.bodyBytesMax, frame.count)
-      let push = try PushReader(limits: limits).read(frame, firstNumber: 1, madeBefore: nil)
-      return push.contents.values.first { $0.digest == digest }
-    }
-    guard let kept = try tables.kept() else { return nil }
-    return try PurgeCheck.values(of: kept.snapshot, kept.bytes).first { $0.digest == digest }
   }
 }

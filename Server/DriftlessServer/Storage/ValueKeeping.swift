@@ -31,11 +31,13 @@ struct ValueKeeping<Source: ValueSource>: KeptValues {
     }
     // All is here: whoever sends, and however often, has it looked at. Others write meanwhile.
     if let upload { return try await finish(upload, of: piece.value, by: piece.replica, in: zone) }
-    guard state.isWhole, try await !isGood(piece.value.digest, in: zone) else { return state }
+    guard state.isWhole, let damaged = try await damage(of: piece.value.digest, in: zone)
+    else { return state }
+    try await lose(damaged, in: zone)
     return ValueState(held: 0, isWhole: false)
   }
 
-  private func write<Result: Sendable>(
+  func write<Result: Sendable>(
     _ zone: ZoneRecord, bytes: Int = 0,
     _ body: @escaping @Sendable (ValueIntake<Source.Tables>) throws -> Result
   ) async throws -> Result {
@@ -71,54 +73,63 @@ struct ValueKeeping<Source: ValueSource>: KeptValues {
   }
 
   func value(_ digest: Data, of zone: ZoneRecord, first: Int, count: Int) async throws -> Data {
-    guard try await isGood(digest, in: zone) else {
+    if let damaged = try await damage(of: digest, in: zone) {
+      await noting(zone, digest) { try await lose(damaged, in: zone) }
       throw ServerError(ProtocolError.noValue(digest))
     }
     let piece = try await source.readValues(of: zone) {
       try $0.piece(of: digest, first: first, count: count)
     }
     guard let piece else {
-      try await noteGone(from: digest, through: digest, in: zone)
+      await noting(zone, digest) { try await noteGone(digest, in: zone) }
       throw ServerError(ProtocolError.noValue(digest))
     }
     return piece
   }
 
-  /// Notes as lost what is named, and neither here nor noted so: whoever has it hears that the zone lacks it, and sends it.
-  func noteGone(from first: Data = Data(), through last: Data?, in zone: ZoneRecord) async throws {
-    var first = first
-    while true {
-      let digests = try await source.readValues(of: zone) { [first] in
-        try $0.gone(from: first, through: last, countMax: 100)
-      }
-      for digest in digests where try await write(zone, { try $0.noteGone(digest) }) {
-        logger.error(
-          "a large value is gone, and is missing until a replica sends it again",
-          metadata: ["zone": "\(zone.name)", "value": "\(Hexadecimal.text(digest))"])
-      }
-      guard let end = digests.last, last == nil else { return }
-      first = end + [0]
+  /// What a reader hears does not hang on what is noted of it: a full disk takes no note, and neither does a database that is
+  /// read only or busy.
+  private func noting(_ zone: ZoneRecord, _ digest: Data, _ note: () async throws -> Void) async {
+    do {
+      try await note()
+    } catch {
+      logger.warning(
+        "that a large value is lost was not noted",
+        metadata: [
+          "zone": "\(zone.name)", "value": "\(Hexadecimal.text(digest))", "error": "\(error)",
+        ])
     }
   }
 
-  /// Whether a whole value is what its digest says, where it was not looked at since the server was started: a disk, or a hand, may
-  /// have changed its bytes. One that is not goes, so that it is missing and can be sent again; the log still names it.
-  private func isGood(_ digest: Data, in zone: ZoneRecord) async throws -> Bool {
-    guard !seen.has(digest, of: zone) else { return true }
+  /// A whole value that is not what its digest says.
+  private struct Damaged {
+    let row: Source.Tables.Row
+    let digest: Data
+    let length: Int64
+  }
+
+  /// Looks at a whole value that was not looked at since the server was started: a disk, or a hand, may have changed its bytes.
+  ///
+  /// - Returns: nil for one that is well, and one that is not there: that is missed by whoever reads it.
+  private func damage(of digest: Data, in zone: ZoneRecord) async throws -> Damaged? {
+    guard !seen.has(digest, of: zone) else { return nil }
     let whole = try await source.readValues(of: zone) { try $0.whole(digest) }
-    // A value that is not there is missed by whoever reads it.
-    guard let (row, length) = whole else { return true }
+    guard let (row, length) = whole else { return nil }
     let value = LargeValue(digest: digest, length: UInt64(clamping: length))
     if let value, try await isWhole(value, row, in: zone) {
       seen.note(digest, of: zone)
-      return true
+      return nil
     }
-    if try await write(zone, { try $0.lose(row, digest, length: length) }) {
-      logger.error(
-        "a large value is damaged, and is missing until a replica sends it again",
-        metadata: ["zone": "\(zone.name)", "value": "\(Hexadecimal.text(digest))"])
-    }
-    return false
+    return Damaged(row: row, digest: digest, length: length)
+  }
+
+  /// A damaged value goes, so that it is missing and can be sent again; the log still names it.
+  private func lose(_ damaged: Damaged, in zone: ZoneRecord) async throws {
+    let (row, digest, length) = (damaged.row, damaged.digest, damaged.length)
+    guard try await write(zone, { try $0.lose(row, digest, length: length) }) else { return }
+    logger.error(
+      "a large value is damaged, and is missing until a replica sends it again",
+      metadata: ["zone": "\(zone.name)", "value": "\(Hexadecimal.text(digest))"])
   }
 
   func missing(_ values: [LargeValue], in zone: ZoneRecord) async throws -> [LargeValue] {

@@ -77,8 +77,8 @@ protocol ValueTables {
   ///   - last: none after it; nil for all.
   func gone(from first: Data, through last: Data?, countMax: Int) throws -> [Data]
 
-  /// An entry of the log that names a value; nil where none does any more.
-  func entry(naming digest: Data) throws -> Data?
+  /// The first entry of the log behind a place that names a value; nil where none does any more.
+  func entry(naming digest: Data, after sequence: UInt64) throws -> NamingEntry?
 
   /// What stands for the entries that a purge let go of.
   func kept() throws -> KeptLog?

@@ -16,7 +16,7 @@ import Synchronization
 final class ZoneFolding: Sendable {
   fileprivate struct State {
     /// Names of zones to look at.
-    var waiting: [String] = []
+    var waiting = NameLine()
     /// Places up to which logs are to be added up for their digests, by the names of zones. They come first: somebody waits.
     var asked: [(zone: String, place: LogMark)] = []
     /// Bytes that came to a zone's log since it was looked at.
@@ -88,6 +88,16 @@ final class ZoneFolding: Sendable {
     logs.close()
   }
 
+  /// Notes what came to a zone's log.
+  func note(_ push: Push, of zone: ZoneRecord) {
+    // The parts before the last were large.
+    note(zone.name, bytes: push.part == nil ? push.frame.count : limits.foldLogBytesMin)
+  }
+
+  func note(_ pushes: some Sequence<Push>, of zone: ZoneRecord) {
+    note(zone.name, bytes: pushes.reduce(0) { $0 + $1.frame.count })
+  }
+
   /// Notes that a zone's log grew.
   func note(_ zone: String, bytes: Int) {
     let isDue = state.withLock { state in
@@ -106,7 +116,7 @@ final class ZoneFolding: Sendable {
 
   private func look(at zones: [String], for asked: (zone: String, place: LogMark)? = nil) {
     let lane: Lane? = state.withLock { state in
-      state.waiting += zones.filter { !state.waiting.contains($0) }
+      for zone in zones { state.waiting.append(zone) }
       if let asked {
         // One that asks for less has what is made for the other.
         let others = state.asked.filter { $0.zone == asked.zone }.map(\.place.sequence)
@@ -152,7 +162,7 @@ final class ZoneFolding: Sendable {
       return
     } catch is GivesWay {
       // It goes on where it was.
-      state.withLock { if !$0.waiting.contains(zone) { $0.waiting.insert(zone, at: 0) } }
+      state.withLock { $0.waiting.putFirst(zone) }
     } catch let error as ServerError where error.code == .locked {
       // An operator's command is at it, or another node; which may be dead, and hold its lease for a while.
       DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + Self.lockedSeconds) {
@@ -305,8 +315,9 @@ extension ZoneFolding.State {
       let first = asked.removeFirst()
       return .digests(first.zone, first.place)
     case .background:
-      guard asked.isEmpty, !lanes.contains(.awaited), !waiting.isEmpty else { return nil }
-      return .fold(waiting.removeFirst())
+      guard asked.isEmpty, !lanes.contains(.awaited), let first = waiting.removeFirst()
+      else { return nil }
+      return .fold(first)
     }
   }
 }

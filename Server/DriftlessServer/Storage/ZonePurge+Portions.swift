@@ -12,51 +12,36 @@ extension ZonePurge {
     let tables = place.tables(of: zone)
     let former = try tables.floor()
     let all = try tables.sum(after: former, through: zone.head)
-    var bytes = all.bytes
+    var (bytes, most) = (all.bytes, all.bytes)
+    var outline: LogOutline?
     var refusal: (any Error)?
     while true {
       place.makeRoom()
       // Also of a part that found no room only when its floor was set.
       let floor = try tables.floor()
-      guard let end = try portion(after: floor, bytesMax: bytes) else { break }
+      var portion: LogPortion?
+      if try tables.sum(after: floor, through: zone.head).bytes > bytes {
+        let known = try outline ?? LogOutline(tables, after: floor)
+        outline = known
+        portion = try known.portion(after: floor, bytesMax: bytes, tables)
+        if portion == nil { break }
+      }
       do {
-        let report = try run(at: host, through: end < zone.head ? end : nil)
+        let report = try run(at: host, portion)
         guard report.floor > floor else { return try joined(all, from: former, report) }
-        bytes = min(2 * bytes, all.bytes)
+        bytes = min(2 * bytes, most)
       } catch {
         guard ServerError(ofFullDisk: error) != nil else { throw error }
         refusal = refusal ?? error
         bytes /= 2
+        // It was added up in vain, and would be again.
+        if options.isForced { most = bytes }
       }
     }
-    guard try tables.floor() > former else { throw refusal ?? ServerError.noPortion(zone) }
-    return try joined(all, from: former, run(at: host, through: tables.floor()))
-  }
-
-  /// The last entry of a portion of so many bytes: the end of a push, with nothing pushed behind it that was made at the floor
-  /// or below.
-  private func portion(after floor: UInt64, bytesMax: Int64) throws -> UInt64? {
-    let tables = place.tables(of: zone)
-    guard try tables.sum(after: floor, through: zone.head).bytes > bytesMax else {
-      return zone.head
-    }
-    var (least, most) = (floor, zone.head)
-    while most - least > 1 {
-      let middle = least + (most - least) / 2
-      if try tables.sum(after: floor, through: middle).bytes <= bytesMax {
-        least = middle
-      } else {
-        most = middle
-      }
-    }
-    let headers = try tables.headers(after: floor).map { try ChangeSetDecoder().decodeHeader($0) }
-    var lowest = UInt64.max
-    for (place, header) in headers.enumerated().reversed() {
-      let sequence = floor + 1 + UInt64(place)
-      if sequence <= least, !header.isFollowedByParts, lowest > floor { return sequence }
-      lowest = min(lowest, header.cursor.sequence)
-    }
-    return nil
+    let end = try tables.floor()
+    guard end > former else { throw refusal ?? ServerError.noPortion(zone) }
+    let done = LogPortion(last: end, head: zone.head, lowestBehind: .max)
+    return try joined(all, from: former, run(at: host, done))
   }
 
   /// - Parameters:

@@ -35,6 +35,9 @@ protocol PurgePlace {
   /// The last time that the server gave; 0 for none.
   func givenMilliseconds() throws -> Int64
 
+  /// Whether a server runs, and keeps the time that it gives.
+  func isServed() throws -> Bool
+
   /// Whether a purge has room.
   ///
   /// - Parameter bytes: as many as the log comes to at most; it is written twice, once beside the database.
@@ -98,17 +101,17 @@ struct ZonePurge<Place: PurgePlace> {
 
   /// - Parameters:
   ///   - host: the host's clock. Milliseconds since 1970.
-  ///   - last: the last entry that may go, and that the snapshot takes in; nil for all. The end of a push.
+  ///   - portion: of the log that may go, and that the snapshot takes in; nil for all.
   /// - Throws: `ServerError`: `.locked` while the zone is folded or purged or an older program serves,
   ///   `.notPurgeable` where the snapshot alone may not tell all, `.diskFull`.
-  func run(at host: Int64, through last: UInt64? = nil) throws -> PurgeReport {
+  func run(at host: Int64, _ portion: LogPortion? = nil) throws -> PurgeReport {
     try place.checkServers()
     let given = try place.givenMilliseconds()
     let now = PurgeTime.of(host: host, given: given)
-    let leased = max(host, given)
+    let leased = try LeaseTime.of(host: host, given: given, isServed: place.isServed())
     let tables = place.tables(of: zone)
     var floor = try PurgeFloor(tables, options, at: now)
-    if let last { floor.bringDown(toRoom: last) }
+    if let portion { floor.bringDown(toRoom: portion.last) }
     let former = try tables.floor()
     guard floor.sequence > former else {
       if !options.isDryRun, try tables.isUnfinished() {
@@ -121,11 +124,11 @@ struct ZonePurge<Place: PurgePlace> {
       KeptLog(row, of: zone) { try tables.bytes(of: $0) }
     }
     if !options.isDryRun, !options.isForced {
-      let log = try tables.sum(after: former, through: last ?? zone.head).bytes
+      let log = try tables.sum(after: former, through: portion?.last ?? zone.head).bytes
       try place.requireRoom(
         for: Int(clamping: log) + (kept?.snapshot.bytes ?? 0), of: zone, options)
     }
-    return try place.withFoldAnew(of: zone, kept, through: last) { snapshot, bytes in
+    return try place.withFoldAnew(of: zone, kept, through: portion?.last) { snapshot, bytes in
       try PurgeCheck.run(snapshot, bytes, zone: zone.name, isTried: options.isTried)
       guard !options.isDryRun else {
         return try report(floor.sequence, former: former, floor, snapshot)
@@ -134,7 +137,8 @@ struct ZonePurge<Place: PurgePlace> {
       while try place.write(to: zone, { try $0.dropUnnamedFile() }) {}
       for file in snapshot.files { try keep(bytes(file), file) }
       let values = try PurgeCheck.values(of: snapshot, bytes)
-      let set = try setFloor(floor, snapshot, naming: values, former: former, at: now, leased)
+      let set = try setFloor(
+        floor, snapshot, portion, naming: values, former: former, at: now, leased)
       let report = try self.report(set.sequence, former: former, set, snapshot)
       try place.discardFolded(of: zone)
       try strip(at: now, leased)
@@ -157,8 +161,8 @@ struct ZonePurge<Place: PurgePlace> {
   ///
   /// - Parameter values: the large values that the snapshot names, which stay for as long as it stands.
   private func setFloor(
-    _ planned: PurgeFloor, _ snapshot: Snapshot, naming values: [LargeValue], former: UInt64,
-    at now: Int64, _ leased: Int64
+    _ planned: PurgeFloor, _ snapshot: Snapshot, _ portion: LogPortion?,
+    naming values: [LargeValue], former: UInt64, at now: Int64, _ leased: Int64
   ) throws -> PurgeFloor {
     try place.write(to: zone) { tables in
       guard try tables.place(at: snapshot.place.sequence) == snapshot.place,
@@ -166,7 +170,7 @@ struct ZonePurge<Place: PurgePlace> {
       else { throw locked("the log of zone \(zone.name) was put back or purged meanwhile") }
       var floor = planned
       try floor.lookAgain(tables, options, at: now)
-      try floor.bringDown(toPushesAfter: snapshot.place, tables)
+      try floor.bringDown(toPushesAfter: snapshot.place, portion, tables)
       guard floor.sequence > former, floor.sequence <= snapshot.place.sequence else {
         throw locked("replicas that are far behind pushed to zone \(zone.name) meanwhile")
       }
@@ -220,6 +224,17 @@ struct ZonePurge<Place: PurgePlace> {
       snapshotPlace: snapshot?.place.sequence, snapshotBytes: snapshot?.bytes,
       below: try tables.replicas().filter { ($0.cursor ?? 0) < floor },
       isDryRun: options.isDryRun)
+  }
+}
+
+/// When leases of large values begin that nothing names from now on.
+enum LeaseTime {
+  /// No clock that is behind the server's begins them: they would end early. Where a server runs, which keeps its time, none begins
+  /// them that is further ahead than what is pushed may be: they would end late, by as much as it is wrong. Where none runs, its
+  /// time may be long ago, and the next one goes by the host's clock.
+  static func of(host: Int64, given: Int64, isServed: Bool) -> Int64 {
+    guard isServed, given > 0 else { return max(host, given) }
+    return max(given, min(host, given + Int64(ServerLimits().clockAheadMillisecondsMax)))
   }
 }
 

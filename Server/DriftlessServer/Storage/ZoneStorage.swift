@@ -28,19 +28,7 @@ package protocol ZoneStorage: Sendable {
   func use(_ use: CodeUse) async throws -> CodeUse.Outcome
 
   /// Takes note that a replica was there, for the operator.
-  ///
-  /// - Parameters:
-  ///   - generation: the one of whose log it spoke.
-  ///   - place: up to where it has applied the zone's log.
-  ///   - given: up to where a pull gave it entries after that; nil for a push.
-  ///   - token: the ID of the token that it came with.
-  ///   - name: the name that it told; nil for none.
-  ///   - address: where its connection comes from, as text; nil where that is not known.
-  ///   - format: the highest format level that it reads; nil where it told none.
-  func noteSeen(
-    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName?, address: String?, format: UInt16?
-  ) async
+  func noteSeen(_ visit: Visit, in zone: ZoneRecord) async
 
   /// Puts lines into the record of who did what.
   func audit(_ events: [AuditEvent]) async
@@ -278,32 +266,34 @@ package struct LogPage: Sendable {
   package var lostValues: String?
 }
 
-extension ZoneStorage {
-  /// As `noteSeen`, of a replica that tells no name.
-  package func noteSeen(
-    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String
-  ) async {
-    await noteSeen(
-      replica, in: zone, generation: generation, at: place, given: given, token: token, name: nil)
-  }
+/// That a replica was there.
+package struct Visit: Sendable {
+  package let replica: UUID
+  /// The one of whose log it spoke.
+  package let generation: UUID
+  /// Up to where it has applied the zone's log.
+  package let place: UInt64
+  /// Up to where a pull gave it entries after that: it has them, unless it asks for them again. Nil for a push.
+  package let given: UInt64?
+  /// The ID of the token that it came with.
+  package let token: String
+  /// The name that it told; nil for none.
+  package let name: ReplicaName?
+  /// Where its connection comes from, as text; nil where that is not known.
+  package let address: String?
+  /// The highest format level that it reads; nil where it told none.
+  package let format: UInt16?
+}
 
-  /// As `noteSeen`, of a replica whose address is not known.
+extension ZoneStorage {
+  /// As `noteSeen(_:in:)`.
   package func noteSeen(
     _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName?
+    token: String, name: ReplicaName? = nil, address: String? = nil, format: UInt16? = nil
   ) async {
     await noteSeen(
-      replica, in: zone, generation: generation, at: place, given: given, token: token, name: name,
-      address: nil, format: nil)
-  }
-  /// As `noteSeen`, of a replica that tells no format level.
-  package func noteSeen(
-    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName?, address: String?
-  ) async {
-    await noteSeen(
-      replica, in: zone, generation: generation, at: place, given: given, token: token, name: name,
-      address: address, format: nil)
+      Visit(
+        replica: replica, generation: generation, place: place, given: given, token: token,
+        name: name, address: address, format: format), in: zone)
   }
 }

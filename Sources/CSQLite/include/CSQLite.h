@@ -33,6 +33,15 @@ static inline int driftless_sqlite_read_file(sqlite3 *database, void *bytes, int
   return file->pMethods->xRead(file, bytes, count, offset);
 }
 
+// Bytes of the write-ahead log that the connection has open, as they lie there.
+static inline int driftless_sqlite_read_log(sqlite3 *database, void *bytes, int count, sqlite3_int64 offset) {
+  sqlite3_file *file = 0;
+  int code = sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+  if (code != SQLITE_OK) return code;
+  if (!file || !file->pMethods) return SQLITE_CANTOPEN;
+  return file->pMethods->xRead(file, bytes, count, offset);
+}
+
 // Whether somebody, of this process or another, is about to change the file, or does: who has left a journal behind does not.
 static inline int driftless_sqlite_is_reserved(sqlite3 *database, int *is_reserved) {
   sqlite3_file *file = 0;

@@ -43,7 +43,7 @@ struct BinaryStoreFile {
   /// - Throws: `StoreError`: what kept the file from being read, `notAStore` for another kind of file, `damaged`.
   init(reading url: URL, metadataOnly: Bool = false) throws {
     let data = try Self.content(of: url)
-    guard data.starts(with: Self.mark) else { throw Self.foreign(url, data) }
+    guard data.starts(with: Self.mark) else { throw Self.foreign(url) }
     guard data.count >= Self.headBytes else { throw Self.damaged(url, "it ends in its head") }
     let version = Self.number(data, at: 8, bytes: 4)
     guard version == UInt64(Self.version) else {
@@ -99,6 +99,7 @@ struct BinaryStoreFile {
   }
 
   private static func content(of url: URL) throws -> Data {
+    try checkIsNoDatabase(url)
     do { return try Data(contentsOf: url) } catch {
       throw StoreError(
         .cannotOpen, "\(url.path) cannot be read: \(error.localizedDescription)",
@@ -106,13 +107,17 @@ struct BinaryStoreFile {
     }
   }
 
-  private static func foreign(_ url: URL, _ data: Data) -> StoreError {
-    if data.starts(with: Data("SQLite format 3".utf8)) {
-      return StoreError(
-        .notAStore, "\(url.path) is an SQLite store, no binary one.",
-        suggestion: "Add it with the type NSSQLiteStoreType.")
-    }
-    return StoreError(
+  /// A descriptor of a database that is open in this process takes this process's locks on it along when it is closed.
+  /// - Throws: `StoreError` with code `notAStore` for a database.
+  static func checkIsNoDatabase(_ url: URL) throws {
+    guard PersistentStore.isDatabase(url) == true else { return }
+    throw StoreError(
+      .notAStore, "\(url.path) is an SQLite store, no binary one.",
+      suggestion: "Add it with the type NSSQLiteStoreType.")
+  }
+
+  private static func foreign(_ url: URL) -> StoreError {
+    StoreError(
       .notAStore, "\(url.path) is no binary store of this library.",
       suggestion: "One that Core Data wrote is taken over on a Mac first: "
         + "migratePersistentStore(_:to:options:type:) to SQLite.")

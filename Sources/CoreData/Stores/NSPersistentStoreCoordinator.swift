@@ -247,6 +247,7 @@ extension PersistentStoreCoordinator {
   ) throws {
     do {
       if StoreClasses[storeType] != nil {
+        try BinaryStoreFile.checkIsNoDatabase(sourceURL)
         return try Data(contentsOf: sourceURL).write(to: destinationURL, options: .atomic)
       }
       try StoreTypes.check(storeType)

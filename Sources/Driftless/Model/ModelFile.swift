@@ -1,3 +1,4 @@
+import DriftlessSQLite
 public import Foundation
 import ModelXML
 
@@ -135,6 +136,13 @@ enum ModelFile {
       throw ModelError(
         .tooLarge, element: file.path, "no more than \(bytesMax) bytes are read of a model",
         suggestion: "Check that it is a model.")
+    }
+    // One that is open in this process would lose its locks when a descriptor of it is closed.
+    guard SQLiteConnection.isDatabase(at: file.path) != true else {
+      throw ModelError(
+        .unsupportedFormat, element: file.path, "it is an SQLite database, and no model",
+        suggestion: "Give the model's file or bundle: a store that has its model inside needs none."
+      )
     }
     let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw unreadable(String(cString: strerror(errno))) }

@@ -65,10 +65,9 @@ struct StoreFile {
 
   /// Makes the file, where it is not there yet, one that only its user may read; SQLite gives what lies
   /// beside it the same permissions. A failure shows when SQLite opens the file.
-  static func createPrivate(_ url: URL) {
-    let descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    if descriptor >= 0 { close(descriptor) }
-  }
+  ///
+  /// It is made without a descriptor: another thread may open it at once, and would lose its locks when that is closed.
+  static func createPrivate(_ url: URL) { mknod(url.path, S_IFREG | 0o600, 0) }
 
   static let useWAL = "PRAGMA journal_mode = WAL"
   static let useRollbackJournal = "PRAGMA journal_mode = DELETE"

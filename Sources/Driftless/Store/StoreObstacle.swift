@@ -1,5 +1,5 @@
 import DriftlessSQLite
-import Foundation
+package import Foundation
 
 /// What stands in the way of a file, where SQLite says only that it cannot be opened.
 enum StoreObstacle {
@@ -35,10 +35,8 @@ enum StoreObstacle {
   static func checkWholeWithoutLog(_ url: URL) throws {
     func starts(_ suffix: String, with magic: [[UInt8]], longerThan size: Int) -> Bool {
       guard FileNumber.size(of: url.path + suffix).map({ $0 > size }) ?? false,
-        let handle = FileHandle(forReadingAtPath: url.path + suffix)
+        let bytes = SQLiteConnection.head(ofFileAt: url.path + suffix, bytesMax: 8)
       else { return false }
-      defer { try? handle.close() }
-      let bytes = (try? handle.read(upToCount: 8)).flatMap { $0 } ?? Data()
       return magic.contains { bytes.starts(with: $0) }
     }
     // The write-ahead log's head has 32 bytes; a rollback journal that is done with has zeros at its head.
@@ -99,12 +97,10 @@ enum StoreObstacle {
   /// A file that lacks its end; nil where nothing says so. The head of a database has the size of its pages and their number,
   /// which is that of its last commit where two counters beside it are alike.
   static func cutOff(_ path: String) -> StoreError? {
-    guard let handle = FileHandle(forReadingAtPath: path), let size = FileNumber.size(of: path)
+    guard let head = SQLiteConnection.head(ofFileAt: path, bytesMax: 100),
+      let size = FileNumber.size(of: path), !head.isEmpty,
+      head.starts(with: SQLiteConnection.magic.prefix(head.count))
     else { return nil }
-    defer { try? handle.close() }
-    let head = (try? handle.read(upToCount: 100)).flatMap { [UInt8]($0) } ?? []
-    let magic = Array("SQLite format 3\0".utf8)
-    guard !head.isEmpty, head.starts(with: magic.prefix(head.count)) else { return nil }
     var whole = ""
     if head.count == 100 {
       func number(_ offset: Int, _ count: Int) -> Int {
@@ -120,4 +116,9 @@ enum StoreObstacle {
       "\(path) is cut off: it has \(size)\(whole) bytes, as after a copy that was broken off.",
       suggestion: "Copy it once more from where it is whole, or restore it from a backup.")
   }
+}
+
+extension PersistentStore {
+  /// Whether a file begins as a database does, whoever has it open; nil where it cannot be read.
+  package static func isDatabase(_ url: URL) -> Bool? { SQLiteConnection.isDatabase(at: url.path) }
 }

@@ -93,7 +93,9 @@
         let zone = try existing(name, locks: true)
         let next = zone.renewed(intent: intent)
         // What tells it is about to go.
-        let now = try serverMilliseconds()
+        let leased = LeaseTime.of(
+          host: Administration.hostMilliseconds, given: try PostgresTimes.last(connection),
+          isServed: try PostgresNodes.count(connection) > 0)
         try connection.run(
           """
           UPDATE zone SET generation = $2, parent_generation = $3, parent_sequence = $4,
@@ -106,7 +108,7 @@
           try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
         }
         try PostgresBindings.begin(anewIn: zone.id, on: connection)
-        try PostgresLargeValues.letGo(of: zone.id, at: now, on: connection)
+        try PostgresLargeValues.letGo(of: zone.id, at: leased, on: connection)
         try note(.zoneRenewed, zone: name, nil, intent.rawValue)
         return next
       }

@@ -266,33 +266,6 @@
     private mutating func checkOthers() throws {
       let checks: [(table: String, sql: String)] = [
         (
-          "token",
-          """
-          SELECT token.id, CASE WHEN zone.id IS NULL THEN 'its zone is not there'
-            ELSE 'its row is damaged' END
-          FROM token LEFT JOIN zone ON zone.id = token.zone
-          WHERE zone.id IS NULL OR octet_length(token.hash) <> 32 OR verbs NOT BETWEEN 1 AND 3
-            OR length(token.id) <> 16
-          """
-        ),
-        (
-          "operator_token",
-          """
-          SELECT id, 'its row is damaged' FROM operator_token
-          WHERE octet_length(hash) <> 32 OR length(id) <> 16
-          """
-        ),
-        (
-          "enrolment_code",
-          """
-          SELECT code.id, CASE WHEN zone.id IS NULL THEN 'its zone is not there'
-            ELSE 'its row is damaged' END
-          FROM enrolment_code AS code
-          LEFT JOIN zone ON zone.id = code.zone AND zone.uuid = code.zone_uuid
-          WHERE zone.id IS NULL OR octet_length(code.hash) <> 32 OR verbs NOT BETWEEN 1 AND 3
-          """
-        ),
-        (
           "clock",
           """
           SELECT 'row ' || id, 'its time is none' FROM clock
@@ -317,7 +290,9 @@
           """
         ),
       ]
-      for check in checks { note(check.table, nil, try connection.run(check.sql + Self.limit)) }
+      for check in RowChecks.ofAccess + checks {
+        note(check.table, nil, try connection.run(check.sql + Self.limit))
+      }
       for table in PostgresSchema.tablesOfLog + ["value"] {
         let rows = try connection.run(
           """

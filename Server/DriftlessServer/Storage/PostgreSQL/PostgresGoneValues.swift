@@ -29,14 +29,15 @@
         from: first, through: last, countMax: countMax, zone: zone.id, on: connection)
     }
 
-    func entry(naming digest: Data) throws -> Data? {
+    func entry(naming digest: Data, after sequence: UInt64) throws -> NamingEntry? {
       let rows = try connection.run(
         """
-        SELECT header || body FROM log WHERE zone = $1 AND sequence IN
-          (SELECT sequence FROM value_use WHERE zone = $1 AND digest = $2)
+        SELECT sequence, header || body FROM log WHERE zone = $1 AND sequence IN
+          (SELECT sequence FROM value_use WHERE zone = $1 AND digest = $2 AND sequence > $3)
         ORDER BY sequence LIMIT 1
-        """, .integer(zone.id), .blob(digest))
-      return rows.count > 0 ? rows.data(0, 0) : nil
+        """, .integer(zone.id), .blob(digest), .integer(Int64(clamping: sequence)))
+      guard rows.count > 0 else { return nil }
+      return NamingEntry(sequence: rows.uint64(0, 0), frame: rows.data(0, 1))
     }
 
     func kept() throws -> KeptLog? {

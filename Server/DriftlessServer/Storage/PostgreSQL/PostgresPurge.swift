@@ -28,6 +28,8 @@
 
     func givenMilliseconds() throws -> Int64 { try PostgresTimes.last(administration.connection) }
 
+    func isServed() throws -> Bool { try PostgresNodes.count(administration.connection) > 0 }
+
     /// What the database has room for it does not say.
     func requireRoom(for bytes: Int, of zone: ZoneRecord, _ options: PurgeOptions) throws {
       try DiskSpace.require(

@@ -78,11 +78,15 @@
           """, zoneID, .integer(milliseconds)))
     }
 
-    func headers(after sequence: UInt64) throws -> [Data] {
-      blobs(
-        try connection.run(
-          "SELECT header FROM log WHERE zone = $1 AND sequence > $2 ORDER BY sequence", zoneID,
-          number(sequence)))
+    func headers(
+      after first: UInt64, through last: UInt64, countMax: Int
+    ) throws -> [(sequence: UInt64, header: Data)] {
+      let rows = try connection.run(
+        """
+        SELECT sequence, header FROM log WHERE zone = $1 AND sequence > $2 AND sequence <= $3
+        ORDER BY sequence DESC LIMIT $4
+        """, zoneID, number(first), number(last), .integer(Int64(countMax)))
+      return (0..<rows.count).map { (rows.uint64($0, 0), rows.data($0, 1)) }
     }
 
     // MARK: - What is told

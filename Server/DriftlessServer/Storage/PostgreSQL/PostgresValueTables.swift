@@ -14,6 +14,7 @@
     /// Another has a row of the zone that is to be held, and nobody was to wait for it.
     struct IsHeld: Error {}
 
+    /// - Parameter waits: whether it waits for rows that others hold, as long as its connection does.
     init(_ connection: PostgresConnection, _ zone: ZoneRecord, waits: Bool = true) {
       self.connection = connection
       self.zone = zone
@@ -219,6 +220,24 @@
 
     func piece(of row: UUID, first: Int) throws -> Data {
       try PostgresLargeValues.piece(of: row, first: first, zone: zone.id, on: connection)
+    }
+  }
+
+  extension PostgresConnection {
+    private static let briefly = 250
+
+    /// Runs `body`, in which a row that another holds is waited for a quarter of a second. The connection is for others then: it may
+    /// be held for much longer.
+    ///
+    /// - Throws: `PostgresValueTables.IsHeld` where it is held for longer, and what `body` throws.
+    func waitingBriefly<Result>(_ body: (PostgresConnection) throws -> Result) throws -> Result {
+      try execute("SET lock_timeout = \(Self.briefly)")
+      defer { if !isBroken { try? execute("SET lock_timeout = DEFAULT") } }
+      do {
+        return try body(self)
+      } catch let error as PostgresError where error.sqlState == "55P03" {
+        throw PostgresValueTables.IsHeld()
+      }
     }
   }
 #endif

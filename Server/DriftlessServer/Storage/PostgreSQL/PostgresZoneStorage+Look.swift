@@ -1,6 +1,6 @@
 #if PostgreSQL
-  package import DriftlessProtocol
-  package import Foundation
+  import DriftlessProtocol
+  import Foundation
   import Logging
 
   extension PostgresZoneStorage {
@@ -93,13 +93,8 @@
       }
     }
 
-    package func noteSeen(
-      _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-      token: String, name: ReplicaName?, address: String?, format: UInt16?
-    ) async {
-      let due = sightings.note(
-        replica, in: zone, generation: generation, at: place, given: given, token: token,
-        name: name, address: address, format: format, milliseconds: clock.now())
+    package func noteSeen(_ visit: Visit, in zone: ZoneRecord) async {
+      let due = sightings.note(visit, in: zone, milliseconds: clock.now())
       guard let due else { return }
       Task { [weak self] in
         try? await Task.sleep(for: .seconds(due))

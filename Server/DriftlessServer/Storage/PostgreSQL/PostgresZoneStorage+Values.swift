@@ -21,7 +21,8 @@
     }
 
     /// A few at a time, so that most connections are left to all else that is asked. What needs a row of its zone that another
-    /// holds, a push say, waits for it in a line of that zone, with one connection: no other zone waits for it.
+    /// holds, a push say, waits for it in a line of that zone, and has a connection for moments only: no other zone waits for it,
+    /// and all zones together leave most connections to all else.
     func writeValues<Result: Sendable>(
       of zone: ZoneRecord, bytes: Int,
       _ body: @escaping @Sendable (PostgresValueTables) throws -> Result
@@ -33,12 +34,37 @@
             try await pool.perform { try body(PostgresValueTables($0, zone, waits: false)) }
           }
         } catch is PostgresValueTables.IsHeld {
-          return try await patient.run(of: zone.id, most: most) {
-            try await pool.perform { try body(PostgresValueTables($0, zone)) }
+          // What waits leaves most of the memory for bodies to others.
+          let bytesMax = limits.current.bodiesInMemoryBytesMax / 4
+          return try await patient.run(of: zone.id, bytes: bytes, most: (most, bytesMax)) {
+            try await waiting(for: zone, bytes: bytes, body)
           }
         }
       } catch {
         throw ServerError(refusal: error) ?? ServerError(storage: error)
+      }
+    }
+
+    /// Tries to get the rows that others hold, again and again, for as long as a statement may take.
+    private func waiting<Result: Sendable>(
+      for zone: ZoneRecord, bytes: Int,
+      _ body: @escaping @Sendable (PostgresValueTables) throws -> Result
+    ) async throws -> Result {
+      let end = ContinuousClock.now + .seconds(limits.current.databaseSeconds)
+      while true {
+        do {
+          return try await tries.run(of: zone.id, cost: bytes, most: .max) {
+            try await pool.perform {
+              try $0.waitingBriefly { try body(PostgresValueTables($0, zone)) }
+            }
+          }
+        } catch is PostgresValueTables.IsHeld {
+          guard ContinuousClock.now < end else {
+            throw ServerError.busy("others write to zone \(zone.name) all the time")
+          }
+          // Whoever has a connection meanwhile goes on.
+          try await Task.sleep(for: .milliseconds(Int.random(in: 20...100)))
+        }
       }
     }
 
@@ -47,22 +73,17 @@
     /// Lets go of values that nothing names and nobody waits for, now and each hour until the task is cancelled: they go by
     /// themselves, also where no other comes that wants their room.
     func careForValues() async {
-      await noteGoneValues()
+      async let search: Void = noteGoneValues()
       while !Task.isCancelled {
         await letGoOfForgotten()
         try? await Task.sleep(for: .seconds(Self.careSeconds))
       }
+      await search
     }
 
     /// A hand, or a disk, may have taken some while no node served.
     func noteGoneValues() async {
-      do {
-        for zone in try await read({ try $0.zones() }) {
-          try await keeping.noteGone(through: nil, in: zone)
-        }
-      } catch {
-        logger.warning("whether values are gone is not known", metadata: ["error": "\(error)"])
-      }
+      await keeping.noteGone(ofAll: { try await read { try $0.zones() } })
     }
 
     func letGoOfForgotten() async {

@@ -15,8 +15,9 @@
     let sizes = LogSizes()
     /// Parts of large pushes, and pieces of large values, leave most connections to all else that is asked.
     let staging: StagingLine
-    /// Those that wait for a row of their zone.
+    /// Those that wait for a row of their zone, and a few of them at one time that try to get it.
     let patient = ZoneLines()
+    let tries: StagingLine
     let sightings: Sightings
     let seenValues = SeenValues()
     /// For the question whether the server is well, which is not to wait for others.
@@ -47,6 +48,7 @@
       self.text = text
       sightings = Sightings(limits: live)
       staging = StagingLine(width: limits.databaseConnectionsMax / 4)
+      tries = StagingLine(width: limits.databaseConnectionsMax / 4)
       self.metrics = metrics
       self.logger = logger
       entryCheck = EntryCheck(logger: logger)
@@ -94,11 +96,7 @@
 
     package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
       let appended = try await metrics.pending { try await commits.append(push, to: zone) }
-      if !appended.isRepeat {
-        // The parts before the last were large.
-        let bytes = push.part == nil ? push.frame.count : limits.foldLogBytesMin
-        folding.withLock { $0 }?.note(zone.name, bytes: bytes)
-      }
+      if !appended.isRepeat { folding.withLock { $0 }?.note(push, of: zone) }
       return appended
     }
 
@@ -107,8 +105,7 @@
     ) async throws -> LogMark {
       let place = try await commits.refill(entries, of: zone)
       tidings.publish(zone.generation, head: place.sequence)
-      folding.withLock { $0 }?.note(
-        zone.name, bytes: entries.reduce(0) { $0 + $1.push.frame.count })
+      folding.withLock { $0 }?.note(entries.map(\.push), of: zone)
       return place
     }
 

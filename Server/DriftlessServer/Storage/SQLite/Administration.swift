@@ -65,7 +65,8 @@ package struct Administration: ZoneAdministration {
   /// - Throws: `ServerError` (`.noZone`).
   package func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord {
     let renewed = try writeAtNeed {
-      try connection.renew(existingZone(name), intent: intent)
+      try connection.renew(
+        existingZone(name), intent: intent, isServed: folder.servingProcess != nil)
       try note(.zoneRenewed, zone: name, nil, intent.rawValue)
       return try existingZone(name)
     }

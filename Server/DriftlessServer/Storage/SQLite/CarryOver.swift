@@ -8,6 +8,7 @@ struct CarryOver {
   let former: Backup.Former
   let choices: Backup.RestoreChoices
   private let connection: SQLiteConnection
+  private let formerZones: [UUID: ZoneRecord]
   private var outcome = Outcome()
 
   struct Outcome {
@@ -26,6 +27,7 @@ struct CarryOver {
     self.former = former
     self.choices = choices
     self.connection = connection
+    formerZones = Dictionary(former.zones.map { ($0.zoneID, $0) }) { first, _ in first }
   }
 
   /// All of it in one transaction.
@@ -54,9 +56,7 @@ struct CarryOver {
     }
   }
 
-  private func known(_ zone: ZoneRecord) -> ZoneRecord? {
-    former.zones.first { $0.zoneID == zone.zoneID }
-  }
+  private func known(_ zone: ZoneRecord) -> ZoneRecord? { formerZones[zone.zoneID] }
 
   /// Zones that were deleted since the backup stay away; the backup has them still.
   private mutating func leaveOut(_ restored: [ZoneRecord]) throws {
@@ -87,7 +87,8 @@ struct CarryOver {
     guard !renewed.isEmpty else { return }
     switch choices.renewedZones {
     case .keep: break
-    case .renew: for zone in renewed { try connection.renew(zone, intent: .offer) }
+    case .renew:
+      for zone in renewed { try connection.renew(zone, intent: .offer, isServed: false) }
     case nil:
       throw ServerError(
         .renewedSince,
@@ -142,7 +143,8 @@ struct CarryOver {
 
   /// Zones that were made after the backup: their replicas hear that the log lacks what they know, and bring it back.
   private mutating func make(_ restored: [ZoneRecord]) throws {
-    for zone in former.zones where !restored.contains(where: { $0.zoneID == zone.zoneID }) {
+    let there = Set(restored.map(\.zoneID))
+    for zone in former.zones where !there.contains(zone.zoneID) {
       let id = (try connection.integer("SELECT coalesce(max(id), 0) FROM zone") ?? 0) + 1
       try connection.insert(
         zone.emptied(id: id), createdMilliseconds: former.created[zone.zoneID] ?? 0)
@@ -189,15 +191,16 @@ struct CarryOver {
 
   private mutating func carryTokens() throws {
     let zones = try connection.zones()
-    func same(_ zone: ZoneRecord?) -> ZoneRecord? {
-      zones.first { $0.zoneID == zone?.zoneID }
-    }
+    let zonesByUUID = Dictionary(zones.map { ($0.zoneID, $0) }) { first, _ in first }
+    let zonesByNumber = Dictionary(zones.map { ($0.id, $0) }) { first, _ in first }
+    let formerByNumber = Dictionary(former.zones.map { ($0.id, $0) }) { first, _ in first }
     for token in former.tokens {
-      let formerZone = former.zones.first { $0.id == token.zoneID }
-      guard let zone = same(formerZone) else { continue }
+      guard let formerZone = formerByNumber[token.zoneID],
+        let zone = zonesByUUID[formerZone.zoneID]
+      else { continue }
       // In another generation all replicas have other IDs.
       let binding =
-        formerZone?.generation == zone.generation ? token.binding : token.binding.renewed
+        formerZone.generation == zone.generation ? token.binding : token.binding.renewed
       let there = try connection.token(id: token.id)
       if let there, there.revokedMilliseconds == token.revokedMilliseconds,
         there.expiresMilliseconds == token.expiresMilliseconds, there.name == token.name,
@@ -219,9 +222,9 @@ struct CarryOver {
     let known = Set(former.tokens.map(\.id))
     for token in try connection.tokens()
     where token.revokedMilliseconds == nil && !known.contains(token.id) {
-      let zone = zones.first { $0.id == token.zoneID }
       // Where all can be read, a token that there is not any more was taken away.
-      let isGone = former.unread.isEmpty && zone.flatMap(self.known) != nil
+      let isGone =
+        former.unread.isEmpty && zonesByNumber[token.zoneID].flatMap(self.known) != nil
       guard isGone || !former.unread.isEmpty && choices.unreadable == .revoke else { continue }
       outcome.tokensRevoked += 1
       try connection.run(

@@ -60,13 +60,15 @@ final class Checkpointer: Sendable {
           try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         }
       }
-      switch folder.reserve.logRoom {
+      let (room, growth) = try database.run {
+        (folder.reserve.logRoom($0), folder.reserve.growthBytes($0))
+      }
+      switch room {
       case .free: try copy()
       case .reserve: try folder.reserve.lend(copy)
       case .none:
         logger.warning(
-          "there is no room to copy the write-ahead log",
-          metadata: ["bytes": "\(folder.reserve.growthBytes)"])
+          "there is no room to copy the write-ahead log", metadata: ["bytes": "\(growth)"])
       }
     } catch {
       logger.warning("the write-ahead log was not copied", metadata: ["error": "\(error)"])

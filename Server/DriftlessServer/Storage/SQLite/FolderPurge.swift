@@ -23,6 +23,8 @@ struct FolderPurge: PurgePlace {
 
   func givenMilliseconds() throws -> Int64 { try GivenTimes.last(connection) }
 
+  func isServed() -> Bool { folder.servingProcess != nil }
+
   /// What the log comes to is written twice: as files, and into the database, whose free pages are used first.
   func requireRoom(for bytes: Int, of zone: ZoneRecord, _ options: PurgeOptions) throws {
     let free = Int(
@@ -74,15 +76,15 @@ struct FolderPurge: PurgePlace {
     }
   }
 
-  /// SQLite looks every 100 ms at the latest whether a database that it waits for is free: each push that waits has its turn. The
-  /// thread is the command's: while it sleeps the server has the writer.
-  func giveWay() { Thread.sleep(forTimeInterval: 0.11) }
+  func giveWay() { WriterWait(folder).giveWay() }
 
   /// The write-ahead log is copied into the database, where it takes free pages. A server that has the folder does so itself, and
   /// is waited for; else none starts, and no other command writes, while this does.
   func makeRoom() {
     guard let serving = try? FileLock(folder.serveLock, .shared, waits: false) else {
-      for _ in 0..<Self.looks where !isLogEmpty { giveWay() }
+      for _ in 0..<Self.looks where !isLogEmpty {
+        Thread.sleep(forTimeInterval: Self.lookSeconds)
+      }
       return
     }
     defer { serving.release() }
@@ -94,6 +96,7 @@ struct FolderPurge: PurgePlace {
 
   /// A server looks every `watchSeconds` whether there is something to copy: two seconds, where nobody set it otherwise.
   private static let looks = 50
+  private static let lookSeconds = 0.1
 
   private var isLogEmpty: Bool {
     var status = stat()

@@ -29,18 +29,21 @@ extension SQLiteValueTables {
       from: first, through: last, countMax: countMax, zone: zone.id, on: connection)
   }
 
-  func entry(naming digest: Data) throws -> Data? {
+  func entry(naming digest: Data, after sequence: UInt64) throws -> NamingEntry? {
     let rows = try connection.rows(
-      "SELECT sequence FROM value_use WHERE zone = ? AND digest = ? ORDER BY sequence",
-      .integer(zone.id), .blob(digest))
-    for case .integer(let sequence) in rows.map(\.[0]) {
+      """
+      SELECT sequence FROM value_use WHERE zone = ? AND digest = ? AND sequence > ?
+      ORDER BY sequence
+      """, .integer(zone.id), .blob(digest), .integer(Int64(clamping: sequence)))
+    for case .integer(let number) in rows.map(\.[0]) {
+      let sequence = UInt64(clamping: number)
       let entry = try connection.rows(
         "SELECT header, body FROM log WHERE position = ?",
-        .integer(LogPosition.of(zone: zone.id, number: UInt64(clamping: sequence))))
+        .integer(LogPosition.of(zone: zone.id, number: sequence)))
       guard let entry = entry.first, case .blob(let header) = entry[0],
         case .blob(let body) = entry[1]
       else { continue }
-      return header + body
+      return NamingEntry(sequence: sequence, frame: header + body)
     }
     return nil
   }

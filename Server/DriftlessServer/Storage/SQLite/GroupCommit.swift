@@ -72,7 +72,8 @@ final class GroupCommit: Sendable {
   }
 
   private func commit(_ group: [Pending]) {
-    if !reserve.hasRoom(for: Self.bytes(of: group)) {
+    // Where it cannot be asked, the push says why.
+    if (try? database.run { reserve.hasRoom(for: Self.bytes(of: group), $0) }) == false {
       checkpointer.makeRoom(database, logger: logger)
     }
     do {
@@ -114,7 +115,7 @@ final class GroupCommit: Sendable {
   {
     // What went into a file without a name nobody finds again.
     guard !connection.isMoved else { throw ServerError.databaseIsGone }
-    try reserve.requireRoom(Self.bytes(of: group))
+    try reserve.requireRoom(Self.bytes(of: group), connection)
     let tables = SQLiteZoneTables(connection)
     var due: Int64?
     do {

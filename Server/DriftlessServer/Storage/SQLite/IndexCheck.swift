@@ -172,16 +172,6 @@ extension DatabaseCheck {
   mutating func checkOthers() throws {
     let checks: [(table: String, sql: String)] = [
       (
-        "token",
-        """
-        SELECT token.id, CASE WHEN zone.id IS NULL THEN 'its zone is not there'
-          ELSE 'its row is damaged' END
-        FROM token LEFT JOIN zone ON zone.id = token.zone
-        WHERE zone.id IS NULL OR length(token.hash) <> 32 OR verbs NOT BETWEEN 1 AND 3
-          OR length(token.id) <> 16
-        """
-      ),
-      (
         "token_note",
         "SELECT id, 'its token is not there' FROM token_note WHERE id NOT IN (SELECT id FROM token)"
       ),
@@ -190,23 +180,6 @@ extension DatabaseCheck {
         """
         SELECT id, 'its replica is none' FROM token_binding
         WHERE replica IS NOT NULL AND length(replica) <> 16
-        """
-      ),
-      (
-        "operator_token",
-        """
-        SELECT id, 'its row is damaged' FROM operator_token
-        WHERE length(hash) <> 32 OR length(id) <> 16
-        """
-      ),
-      (
-        "enrolment_code",
-        """
-        SELECT code.id, CASE WHEN zone.id IS NULL THEN 'its zone is not there'
-          ELSE 'its row is damaged' END
-        FROM enrolment_code AS code
-        LEFT JOIN zone ON zone.id = code.zone AND zone.uuid = code.zone_uuid
-        WHERE zone.id IS NULL OR length(code.hash) <> 32 OR verbs NOT BETWEEN 1 AND 3
         """
       ),
       (
@@ -224,7 +197,7 @@ extension DatabaseCheck {
     ]
     let there = try connection.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
     if there.contains([.text("staged")]) { try checkStaged() }
-    for check in checks where there.contains([.text(check.table)]) {
+    for check in RowChecks.ofAccess + checks where there.contains([.text(check.table)]) {
       let suggestion = check.table == "enrolment_code" ? Self.byRevoking : Self.byBackup
       for row in try connection.rows(check.sql + Self.limit) {
         noteRow(check.table, nil, row, suggestion)

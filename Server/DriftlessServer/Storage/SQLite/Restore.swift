@@ -105,8 +105,8 @@ extension Backup {
     guard rename(part.path, folder.database.path) == 0 else { throw Self.failure(folder.database) }
     folder.noteDatabaseIsMade()
     Self.syncFolder(of: folder.database)
-    for zone in content.zones
-    where carried.zonesLeftOut.contains(zone.name) || carried.renewedSince.contains(zone.name) {
+    let begunAnew = Set(carried.zonesLeftOut + carried.renewedSince)
+    for zone in content.zones where begunAnew.contains(zone.name) {
       ZoneSnapshots(folder).forget(zone)
     }
     return Restored(

@@ -75,10 +75,21 @@ struct SQLitePurgeTables: PurgeTables {
       """, .integer(Int64(ChangeSetHeader.size)), .integer(zone.id), .integer(milliseconds))
   }
 
-  func headers(after sequence: UInt64) throws -> [Data] {
-    try blobs(
-      "SELECT header FROM log WHERE position > ? AND position < ? ORDER BY position",
-      position(sequence), end)
+  func headers(
+    after first: UInt64, through last: UInt64, countMax: Int
+  ) throws -> [(sequence: UInt64, header: Data)] {
+    let statement = try connection.prepare(
+      """
+      SELECT position, header FROM log WHERE position > ? AND position <= ? AND position < ?
+      ORDER BY position DESC LIMIT ?
+      """)
+    defer { statement.reset() }
+    statement.bind([position(first), position(last), end, .integer(Int64(countMax))])
+    var headers: [(UInt64, Data)] = []
+    while try statement.step() {
+      headers.append((LogPosition.number(statement.int64(0)), statement.data(1)))
+    }
+    return headers
   }
 
   private func integer(_ sql: String, _ values: SQLiteValue...) throws -> Int64? {

@@ -1,4 +1,4 @@
-package import DriftlessProtocol
+import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 import Logging
@@ -10,23 +10,9 @@ extension SQLiteZoneStorage: ValueStorage, ValueSource {
     ValueKeeping(source: self, seen: seenValues, limits: limits, clock: clock, logger: logger)
   }
 
-  /// Before a piece takes the room that operators' commands need.
-  package func keep(
-    _ piece: ValuePiece, of zone: ZoneRecord, token: String
-  ) async throws -> ValueState {
-    try folder.reserve.requireRoom(piece.bytes.count)
-    return try await values.keep(piece, of: zone, token: token)
-  }
-
   /// A hand, or a disk, may have taken some while the server was off.
   func noteGoneValues() async {
-    do {
-      for zone in try await reader.perform({ try $0.zones() }) {
-        try await keeping.noteGone(through: nil, in: zone)
-      }
-    } catch {
-      logger.warning("whether values are gone is not known", metadata: ["error": "\(error)"])
-    }
+    await keeping.noteGone(ofAll: { try await reader.perform { try $0.zones() } })
   }
 
   func readValues<Result: Sendable>(
@@ -39,9 +25,11 @@ extension SQLiteZoneStorage: ValueStorage, ValueSource {
     of zone: ZoneRecord, bytes: Int,
     _ body: @escaping @Sendable (SQLiteValueTables) throws -> Result
   ) async throws -> Result {
-    let result = try await writer.perform { connection in
+    let result = try await writer.perform { [folder] connection in
       do {
         guard !connection.isMoved else { throw ServerError.databaseIsGone }
+        // Before a piece takes the room that operators' commands need.
+        if bytes > 0 { try folder.reserve.requireRoom(bytes, connection) }
         return try body(SQLiteValueTables(connection: connection, zone: zone))
       } catch {
         throw ServerError(refusal: error) ?? ServerError(storage: error)

@@ -56,6 +56,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
         try ServerSchema.apply(to: connection)
         try ServerSchema.look(at: connection)
         try Self.bound(connection, by: limits.databaseBytesMax)
+        let wait = WriterWait(folder)
+        connection.whileWaiting = { try wait.run($0) }
       }
       let readers = try (0..<max(1, limits.current.readers)).map {
         try Database(path: path, label: "reader\($0)") { _ in }
@@ -122,11 +124,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
 
   package func append(_ push: Push, to zone: ZoneRecord) async throws -> Appended {
     let appended = try await metrics.pending { try await commits.append(push, to: zone) }
-    if !appended.isRepeat {
-      // The parts before the last were large.
-      let bytes = push.part == nil ? push.frame.count : limits.foldLogBytesMin
-      folding.withLock { $0 }?.note(zone.name, bytes: bytes)
-    }
+    if !appended.isRepeat { folding.withLock { $0 }?.note(push, of: zone) }
     return appended
   }
 
@@ -134,12 +132,13 @@ package final class SQLiteZoneStorage: ZoneStorage {
     _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
   ) async throws -> LogMark {
     let place = try await writer.perform { [limits, clock, folder] connection in
-      try folder.reserve.requireRoom(entries.reduce(0) { $0 + $1.push.frame.count })
+      try folder.reserve.requireRoom(
+        entries.reduce(0) { $0 + $1.push.frame.count }, connection)
       return try Self.refill(
         entries, of: zone, limits: limits.current, at: clock.now(), on: connection)
     }
     news.publish(zone.generation, head: place.sequence)
-    folding.withLock { $0 }?.note(zone.name, bytes: entries.reduce(0) { $0 + $1.push.frame.count })
+    folding.withLock { $0 }?.note(entries.map(\.push), of: zone)
     return place
   }
 
@@ -215,13 +214,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
     }
   }
 
-  package func noteSeen(
-    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName?, address: String?, format: UInt16?
-  ) async {
-    let due = sightings.note(
-      replica, in: zone, generation: generation, at: place, given: given, token: token,
-      name: name, address: address, format: format, milliseconds: clock.now())
+  package func noteSeen(_ visit: Visit, in zone: ZoneRecord) async {
+    let due = sightings.note(visit, in: zone, milliseconds: clock.now())
     guard let due else { return }
     writer.later(seconds: due) { [weak self] in self?.writeSightings() }
   }
@@ -233,7 +227,8 @@ package final class SQLiteZoneStorage: ZoneStorage {
   package func watch() async {
     let watch = Mutex(OperatorWatch())
     var kept: ContinuousClock.Instant?
-    await noteGoneValues()
+    // Beside all else: of a large zone it takes its time.
+    async let search: Void = noteGoneValues()
     while !Task.isCancelled {
       if kept.map({ .now - $0 > .seconds(Self.careSeconds) }) ?? true {
         kept = .now
@@ -250,6 +245,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
       }
       try? await Task.sleep(for: .seconds(limits.watchSeconds))
     }
+    await search
   }
 
   private static let careSeconds = 3600

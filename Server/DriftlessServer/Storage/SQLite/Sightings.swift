@@ -66,19 +66,14 @@ final class Sightings: Sendable {
     self.span = span
   }
 
-  /// - Parameter given: up to where a pull gave entries: the replica has them, unless it asks for them again. Nil for a push.
   /// - Returns: in how many seconds who is told so is to write what was seen; nil for not at all.
-  func note(
-    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName? = nil, address: String? = nil, format: UInt16? = nil,
-    milliseconds: Int64
-  ) -> Double? {
+  func note(_ visit: Visit, in zone: ZoneRecord, milliseconds: Int64) -> Double? {
     state.withLock { state in
-      let after = place
-      let place = Place(zone: zone.id, replica: replica)
+      let after = visit.place
+      let place = Place(zone: zone.id, replica: visit.replica)
       let isFull = state.seen.count >= replicasMax
       var cursor = after
-      if let given {
+      if let given = visit.given {
         let last = state.pulls[place]
         let asksAgain = last.map { $0.after == after && $0.given > after } ?? false
         if !asksAgain { cursor = given }
@@ -87,9 +82,9 @@ final class Sightings: Sendable {
       }
       if state.seen[place] != nil || !isFull {
         state.seen[place] = Sighting(
-          generation: generation, cursor: cursor, asked: after, token: token, name: name?.text,
-          address: address?.isEmpty == true ? nil : address, format: format,
-          milliseconds: milliseconds)
+          generation: visit.generation, cursor: cursor, asked: after, token: visit.token,
+          name: visit.name?.text, address: visit.address?.isEmpty == true ? nil : visit.address,
+          format: visit.format, milliseconds: milliseconds)
       }
       if isFull { return 0 }
       guard !state.isWriteDue else { return nil }

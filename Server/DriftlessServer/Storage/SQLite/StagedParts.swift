@@ -204,7 +204,7 @@ extension SQLiteZoneStorage {
     ) {
       try await writer.perform { [limits, clock, folder] connection in
         do {
-          try folder.reserve.requireRoom(part.frame.count)
+          try folder.reserve.requireRoom(part.frame.count, connection)
           try Self.stage(part, of: zone, limits: limits.current, at: clock.now(), on: connection)
         } catch {
           throw ServerError(refusal: error) ?? ServerError(storage: error)

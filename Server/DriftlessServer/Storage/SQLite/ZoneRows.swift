@@ -19,10 +19,13 @@ extension SQLiteConnection {
   }
 
   /// Begins a new generation of a zone, with an empty log.
-  func renew(_ zone: ZoneRecord, intent: ZoneIntent) throws {
+  ///
+  /// - Parameter isServed: whether a server runs.
+  func renew(_ zone: ZoneRecord, intent: ZoneIntent, isServed: Bool) throws {
     let next = zone.renewed(intent: intent)
     // What tells it is about to go.
-    let now = max(Administration.hostMilliseconds, try GivenTimes.last(self))
+    let leased = LeaseTime.of(
+      host: Administration.hostMilliseconds, given: try GivenTimes.last(self), isServed: isServed)
     try run(
       """
       UPDATE zone SET generation = ?, parent_generation = ?, parent_sequence = ?,
@@ -34,7 +37,7 @@ extension SQLiteConnection {
       .blob(next.chain.bytes), .blob(next.replacements.bytes), .integer(zone.id))
     try empty(zone)
     try TokenBindings.begin(anewIn: zone.id, on: self)
-    try LargeValues.letGo(of: zone.id, at: now, on: self)
+    try LargeValues.letGo(of: zone.id, at: leased, on: self)
   }
 
   /// Deletes a zone with its log and its tokens.

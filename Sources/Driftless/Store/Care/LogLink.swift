@@ -53,16 +53,6 @@ enum WriteAheadLog {
   static func hasPages(at path: String) -> Bool {
     FileNumber.size(of: path).map { $0 > headBytes } ?? false
   }
-
-  /// What tells a log from the one before it: numbers that SQLite draws when it begins one. Nil for one that is not begun.
-  static func salts(at path: String) -> UInt64? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    var salts: UInt64 = 0
-    let count = withUnsafeMutableBytes(of: &salts) { pread(descriptor, $0.baseAddress, 8, 16) }
-    return count == 8 ? salts : nil
-  }
 }
 
 /// Sees to it that each log of a store has its mark. The store's writer is the only one that uses it.
@@ -114,7 +104,7 @@ final class LogLinker {
     guard let file, FileNumber(of: path) == file else { return .unknown }
     // A log that was copied and could not be cut is begun anew by whoever writes next, under numbers that are not drawn yet.
     if !WriteAheadLog.hasPages(at: logPath) || connection.isLogInFile == true { return .inFile }
-    return WriteAheadLog.salts(at: logPath).map { .log($0) } ?? .unknown
+    return connection.saltsOfLog.map { .log($0) } ?? .unknown
   }
 
   /// The transaction is about to end: where it is the first to write into a log, it says so.

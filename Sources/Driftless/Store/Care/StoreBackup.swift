@@ -116,15 +116,31 @@ enum NewFile {
   ///
   /// - Throws: `StoreError` with the code `busy` while another one writes that file, and what `body` throws.
   static func write(at url: URL, _ body: (URL) throws -> Void) throws {
-    let partial = partialURL(of: url)
-    // Held until the file has its name: it ends with the process, so what a killed one left is nobody's.
+    let whole = try make(partialURL(of: url), for: url, body)
+    guard rename(whole.path, url.path) == 0 else {
+      defer { remove(whole) }
+      throw failure(url)
+    }
+    try synchronize(url.deletingLastPathComponent())
+  }
+
+  /// The whole file, under a name that nobody else knows. Who finds it under its own may open it as a database at once, and would
+  /// lose its locks when a descriptor of it is closed: so none is left open by then.
+  private static func make(
+    _ partial: URL, for url: URL, _ body: (URL) throws -> Void
+  ) throws -> URL {
+    // Held until the file is whole: it ends with the process, so what a killed one left is nobody's.
     let descriptor = try lock(partial, for: url)
     defer { close(descriptor) }
     do {
       try body(partial)
       try synchronize(partial)
-      guard rename(partial.path, url.path) == 0 else { throw failure(url) }
-      try synchronize(url.deletingLastPathComponent())
+      // No longer than the other name.
+      let number = String(UInt32.random(in: 1 << 24..<1 << 28), radix: 16)
+      let whole = url.deletingLastPathComponent()
+        .appendingPathComponent(".\(url.lastPathComponent).\(number)")
+      guard rename(partial.path, whole.path) == 0 else { throw failure(url) }
+      return whole
     } catch {
       remove(partial)
       throw error
@@ -134,6 +150,13 @@ enum NewFile {
   private static func lock(_ partial: URL, for url: URL) throws -> Int32 {
     // Others rename or remove theirs meanwhile, and somebody may put things there that are no such file.
     for _ in 0..<attemptsMax {
+      // It may be another name of a database that is open here, which loses its locks when a descriptor of it is closed.
+      var present = stat()
+      if lstat(partial.path, &present) == 0, present.st_mode & S_IFMT == S_IFREG,
+        present.st_nlink > 1
+      {
+        unlink(partial.path)
+      }
       let descriptor = open(
         partial.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
       guard descriptor >= 0 else {

@@ -208,10 +208,8 @@ enum StrayLogs {
 /// The first page of a database.
 private enum FirstPage {
   static let headBytes = 100
-  private static let magic = Array("SQLite format 3\0".utf8)
-
   static func hasWriteAheadLog(_ head: [UInt8]) -> Bool {
-    head.starts(with: magic) && head[18] == 2 && head[19] == 2
+    head.starts(with: SQLiteConnection.magic) && head[18] == 2 && head[19] == 2
   }
 
   /// Whether two differ at most in the kind of the log, and in what counts changes.
