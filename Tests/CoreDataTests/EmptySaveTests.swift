@@ -56,10 +56,9 @@ struct EmptySaveTests {
   @Test("What an observer inserts before it is saved")
   func inserted() throws {
     try context.performAndWait {
-      nonisolated(unsafe) let context = context
       let token = NotificationCenter.default.addObserver(
         forName: .NSManagedObjectContextWillSave, object: context, queue: nil
-      ) { _ in Item(context: context).name = "Lamp" }
+      ) { [context] _ in Item(context: context).name = "Lamp" }
       defer { NotificationCenter.default.removeObserver(token) }
       let notes = try told { try context.save() }
       let inserted = notes[1].userInfo?[NSInsertedObjectsKey] as? Set<NSManagedObject>

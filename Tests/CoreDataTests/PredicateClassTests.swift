@@ -110,7 +110,7 @@ struct PredicateClassTests {
     }
     #expect(CArgumentObjects.count == before)
     for number in 0..<5000 {
-      #expect(String(format: "%@", UUID() as CVarArg).count == 36, "\(number)")
+      #expect(String(format: "%@", UUID() as any CVarArg).count == 36, "\(number)")
     }
     #expect(CArgumentObjects.count <= 4096)
   }

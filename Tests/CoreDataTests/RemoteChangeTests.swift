@@ -113,7 +113,8 @@ struct RemoteChangeTests {
 
   @Test("An observer may wait for the thread that saves", .timeLimit(.minutes(1)))
   func waiting() throws {
-    let container = try container(try TemporaryDirectory())
+    let folder = try TemporaryDirectory()
+    let container = try container(folder)
     let context = container.newBackgroundContext()
     let seen = Seen()
     let observer = NotificationCenter.default.addObserver(
