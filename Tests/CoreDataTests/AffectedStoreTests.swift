@@ -141,7 +141,7 @@ struct AffectedStoreTests {
     #expect(moved.isReadOnly)
     #expect(throws: CocoaError.self) {
       try coordinator.migratePersistentStore(
-        moved, to: folder.file("again.sqlite"), options: ["NoSuchOption": true],
+        moved, to: folder.file("again.sqlite"), options: [NSReadOnlyPersistentStoreOption: "maybe"],
         withType: NSSQLiteStoreType)
     }
     #expect(throws: CocoaError.self) {

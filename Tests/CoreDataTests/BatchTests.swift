@@ -86,7 +86,7 @@ struct BatchTests {
       #expect(ids == [items[2].objectID])
       NSManagedObjectContext.mergeChanges(
         fromRemoteContextSave: [NSDeletedObjectsKey: ids], into: [context])
-      #expect(items[2].managedObjectContext == nil)
+      #expect(items[2].isDeleted && context.deletedObjects == [items[2]])
       let byID = NSBatchDeleteRequest(objectIDs: [items[0].objectID])
       byID.resultType = .resultTypeCount
       #expect((try context.execute(byID) as? NSBatchDeleteResult)?.result as? Int == 1)

@@ -11,7 +11,7 @@ struct ConflictTests {
   private final class Dearest: NSMergePolicy {
     override func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
       for conflict in list {
-        let theirs = conflict.persistedSnapshot?["price"] as? Int ?? 0
+        let theirs = conflict.cachedSnapshot?["price"] as? Int ?? 0
         let mine = conflict.sourceObject.value(forKey: "price") as? Int ?? 0
         conflict.sourceObject.setValue(max(theirs, mine), forKey: "price")
       }
@@ -23,7 +23,7 @@ struct ConflictTests {
   private final class Theirs: NSMergePolicy {
     override func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
       for conflict in list {
-        conflict.sourceObject.setValuesForKeys(conflict.persistedSnapshot ?? [:])
+        conflict.sourceObject.setValuesForKeys(conflict.cachedSnapshot ?? [:])
       }
       try super.resolve(optimisticLockingConflicts: list)
     }
@@ -125,8 +125,39 @@ struct ConflictTests {
     let conflicts =
       (error as NSError?)?.userInfo[NSPersistentStoreSaveConflictsErrorKey] as? [NSMergeConflict]
     let conflict = try #require(conflicts?.first)
-    #expect(conflict.persistedSnapshot?["price"] as? Int == 5)
+    #expect(conflict.cachedSnapshot?["price"] as? Int == 5 && conflict.persistedSnapshot == nil)
     #expect(conflict.newVersionNumber > conflict.oldVersionNumber)
+  }
+
+  @Test("Snapshots have the IDs of objects at the other ends, and none of a row that is gone")
+  func references() throws {
+    let (one, two) = (container.newBackgroundContext(), container.newBackgroundContext())
+    let policy = Asked(merge: .mergeByPropertyStoreTrumpMergePolicyType)
+    two.mergePolicy = policy
+    try one.performAndWait {
+      let (first, second, item) = (Order(context: one), Order(context: one), Item(context: one))
+      item.name = "Lamp"
+      item.order = first
+      try one.save()
+      let (former, new) = (first.objectID, second.objectID)
+      try two.performAndWait {
+        let same = try #require(try two.existingObject(with: item.objectID) as? Item)
+        #expect(same.price == 0)
+        item.order = second
+        try one.save()
+        same.price = 3
+        try two.save()
+        let conflict = try #require(policy.conflicts.last?.first as? NSMergeConflict)
+        #expect(conflict.objectSnapshot?["order"] as? NSManagedObjectID == former)
+        #expect(conflict.cachedSnapshot?["order"] as? NSManagedObjectID == new)
+        one.delete(item)
+        try one.save()
+        same.price = 4
+        try two.save()
+        let last = try #require(policy.conflicts.last?.first as? NSMergeConflict)
+        #expect(last.newVersionNumber == 0 && last.cachedSnapshot == nil)
+      }
+    }
   }
 
   @Test(

@@ -114,6 +114,8 @@ struct ContextTests {
         one.delete(one.object(with: id))
         try one.save()
       }
+      #expect(item.isDeleted && item.managedObjectContext === two)
+      try two.save()
       #expect(item.managedObjectContext == nil)
     }
   }

@@ -131,7 +131,7 @@ struct FetchedResultsTests {
     }
   }
 
-  @Test("A request without an order is refused")
+  @Test("A request whose sort descriptors were never set is refused")
   func unsorted() throws {
     let controller = NSFetchedResultsController(
       fetchRequest: Item.fetchRequest() as NSFetchRequest<Item>, managedObjectContext: context,

@@ -94,6 +94,8 @@ struct FollowingTests {
   func requestChanges() throws {
     try context.performAndWait {
       let controller = try controller()
+      let listener = Listener()
+      controller.delegate = listener
       controller.fetchRequest.predicate = NSPredicate(format: "number > 2")
       _ = Page(0, context)
       context.processPendingChanges()

@@ -54,6 +54,27 @@ struct IncrementalStoreTests {
     }
   }
 
+  @Test("The store is asked for what the request asks for, unless unsaved changes count")
+  func resultTypes() throws {
+    try context.performAndWait {
+      let ids = NSFetchRequest<NSManagedObjectID>(entityName: "Item")
+      ids.resultType = .managedObjectIDResultType
+      let found = try context.fetch(ids)
+      #expect(found.count == 3 && store.asked == [.managedObjectIDResultType])
+      #expect(try context.count(for: request) == 3)
+      #expect(store.asked.last == .countResultType && store.read.isEmpty)
+      let counts = NSFetchRequest<NSNumber>(entityName: "Item")
+      counts.resultType = .countResultType
+      #expect(try context.fetch(counts) == [3])
+      Item(context: context).name = "Stool"
+      #expect(try context.count(for: request) == 4)
+      #expect(store.asked.last == .managedObjectResultType)
+      counts.includesPendingChanges = false
+      #expect(try context.fetch(counts) == [3])
+      #expect(store.asked.last == .countResultType)
+    }
+  }
+
   @Test("Relationships are asked for: to one in the values, to many by themselves")
   func relationships() throws {
     try context.performAndWait {
@@ -149,6 +170,7 @@ private final class RemoteStore: NSIncrementalStore, @unchecked Sendable {  // u
   let uuid = UUID().uuidString
   var rows: [String: [String: [String: Any]]] = [:]
   private(set) var read: [String] = []
+  private(set) var asked: [NSFetchRequestResultType] = []
   private(set) var relationships: [String] = []
   private(set) var registered: [NSManagedObjectID] = []
   var failure: CocoaError?
@@ -190,10 +212,12 @@ private final class RemoteStore: NSIncrementalStore, @unchecked Sendable {  // u
     by request: NSFetchRequest<any NSFetchRequestResult>, _ context: NSManagedObjectContext?
   ) throws -> Any {
     guard answers, let entity = request.entity, let context else { return "nothing" }
+    asked.append(request.resultType)
     let all = (rows[entity.name ?? ""] ?? [:]).filter { row in
       request.predicate?.evaluate(with: row.value) ?? true
     }
     if request.resultType == .dictionaryResultType { return Array(all.values) }
+    if request.resultType == .countResultType { return [NSNumber(value: all.count)] }
     return all.sorted { "\($0.value["name"] ?? "")" < "\($1.value["name"] ?? "")" }
       .map { context.object(with: newObjectID(for: entity, referenceObject: $0.key)) }
   }

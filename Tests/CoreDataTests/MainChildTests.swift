@@ -140,6 +140,33 @@ struct MainChildTests {
     await settle(parent)
     #expect(note.value(forKey: "text") as? String == "2")
   }
+
+  @Test(
+    "An observer of a child of the main queue may wait for who waits for the parent",
+    .timeLimit(.minutes(1)))
+  @MainActor func observerWaits() async throws {
+    let parent = container.newBackgroundContext()
+    let (child, note) = try child(of: parent)
+    let sibling = container.newBackgroundContext()
+    nonisolated(unsafe) var told: [String?] = []
+    let token = NotificationCenter.default.addObserver(
+      forName: .NSManagedObjectContextObjectsDidChange, object: child, queue: nil
+    ) { _ in
+      // The sibling's thread waits for the parent's queue, and this one for the sibling.
+      sibling.perform { parent.performAndWait {} }
+      sibling.performAndWait {}
+      told.append("told")
+    }
+    defer { NotificationCenter.default.removeObserver(token) }
+    let id = note.objectID
+    try await parent.perform {
+      parent.object(with: id).setValue("second", forKey: "text")
+      try parent.save()
+    }
+    await settle(parent)
+    #expect(note.value(forKey: "text") as? String == "second" && told == ["told"])
+    withExtendedLifetime(child) {}
+  }
 }
 
 final class ChildNote: NSManagedObject {

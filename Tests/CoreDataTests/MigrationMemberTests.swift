@@ -55,6 +55,48 @@ struct MigrationMemberTests {
     #expect(!FileManager.default.fileExists(atPath: folder.file("d.sqlite").path))
   }
 
+  @Test(
+    "A policy answers what expressions of its mapping ask, with numbers and objects as arguments")
+  func answers() throws {
+    let old = Shop.person("name")
+    let new = Shop.person("name", "city")
+    let source = folder.file("a.sqlite")
+    try fill(old, "Ada", at: source)
+    func migrate(_ format: String, to file: String) throws {
+      let mapping = NSEntityMapping()
+      mapping.name = "PersonToPerson"
+      mapping.mappingType = .customEntityMappingType
+      mapping.sourceEntityName = "Person"
+      mapping.destinationEntityName = "Person"
+      mapping.attributeMappings = ["name", "city"].map { name in
+        let property = NSPropertyMapping()
+        property.name = name
+        property.valueExpression = NSExpression(format: format)
+        return property
+      }
+      mapping.entityMigrationPolicyClassName = NSStringFromClass(Answering.self)
+      let mappings = NSMappingModel()
+      mappings.entityMappings = [mapping]
+      try NSMigrationManager(sourceModel: old, destinationModel: new).migrateStore(
+        from: source, type: .sqlite, mapping: mappings, to: folder.file(file), type: .sqlite)
+    }
+    try migrate("FUNCTION($entityPolicy, 'text:of:', 3, $source)", to: "b.sqlite")
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: new)
+    try coordinator.addPersistentStore(type: .sqlite, at: folder.file("b.sqlite"))
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      let person = try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Person")).first
+      #expect(person?.value(forKey: "name") as? String == "Ada 3")
+      #expect(person?.value(forKey: "city") as? String == "Ada 3")
+    }
+    let error = #expect(throws: (any Error).self) {
+      try migrate("FUNCTION($entityPolicy, 'nothing:', 3)", to: "c.sqlite")
+    }
+    #expect("\(String(describing: error))".contains("nothing:"))
+    #expect(!FileManager.default.fileExists(atPath: folder.file("c.sqlite").path))
+  }
+
   @Test("What is not there is no mapping model, and a stage keeps its checksums")
   func absent() throws {
     #expect(NSMappingModel(contentsOf: folder.file("none.cdm")) == nil)
@@ -129,5 +171,18 @@ final class Recorder: NSEntityMigrationPolicy {
   }
   override func end(_ mapping: NSEntityMapping, manager: NSMigrationManager) throws {
     note("end", manager)
+  }
+}
+
+/// Answers one of the two questions that it is asked.
+final class Answering: NSEntityMigrationPolicy {
+  override func perform(
+    _ selector: String, _ arguments: [Any?], manager: NSMigrationManager
+  ) throws -> Any? {
+    guard selector == "text:of:", let number = arguments[0] as? NSNumber,
+      let source = arguments[1] as? NSManagedObject
+    else { return try super.perform(selector, arguments, manager: manager) }
+    #expect(manager.sourceModel.entities.count == 1)
+    return NSString(string: "\(source.value(forKey: "name") ?? "") \(number)")
   }
 }

@@ -42,6 +42,24 @@ struct ModelTests {
     #expect(items.inverseRelationship?.name == "order")
   }
 
+  @Test("What is no text in userInfo is kept beside the texts, in copies too; a file has the texts")
+  func userInfo() throws {
+    let price = Shop.attribute("price", .integer32AttributeType)
+    price.userInfo = ["a": "b", "n": 3, 7: true]
+    #expect(price.userInfo?["n"] as? Int == 3 && price.userInfo?[7] as? Bool == true)
+    let owner = NSEntityDescription()
+    owner.name = "Owner"
+    owner.userInfo = ["n": 4]
+    owner.properties = [price]
+    let model = NSManagedObjectModel()
+    model.entities = [owner]
+    let copy = try #require((model.copy() as? NSManagedObjectModel)?.entities.first)
+    #expect(copy.userInfo?["n"] as? Int == 4)
+    #expect(copy.attributesByName["price"]?.userInfo?["n"] as? Int == 3)
+    price.userInfo = ["c": "d"]
+    #expect(price.userInfo as? [String: String] == ["c": "d"])
+  }
+
   @Test("A default that came before its type becomes one of the type")
   func defaults() {
     let attribute = NSAttributeDescription()

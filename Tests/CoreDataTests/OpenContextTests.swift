@@ -39,9 +39,41 @@ struct OpenContextTests {
     }
   }
 
+  /// A class with an initialiser of its own, and one with none.
+  private class Named: NSManagedObjectContext, @unchecked Sendable {  // used on its queue
+    let label: String
+
+    init(_ label: String) {
+      self.label = label
+      super.init(concurrencyType: .privateQueueConcurrencyType)
+    }
+
+    override init(concurrencyType type: NSManagedObjectContextConcurrencyType) {
+      label = "none"
+      super.init(concurrencyType: type)
+    }
+  }
+
   private let folder: TemporaryDirectory
 
   init() throws { folder = try TemporaryDirectory() }
+
+  @Test("A context's own class has the initialisers of contexts, and its own")
+  func initialisers() throws {
+    #expect(Named("own").label == "own" && Named(.mainQueue).label == "none")
+    #expect(Named().concurrencyType == .confinementConcurrencyType)
+    let context = Watched(.privateQueue)
+    #expect(context.concurrencyType == .privateQueueConcurrencyType)
+    let container = try Shop.container(folder)
+    let named = Named("own")
+    named.persistentStoreCoordinator = container.persistentStoreCoordinator
+    try named.performAndWait {
+      let item = Item(context: named)
+      item.name = "Lamp"
+      try named.save()
+      #expect(item.managedObjectContext === named)
+    }
+  }
 
   @Test("A context's own class overrides what reads and changes objects")
   func overrides() throws {

@@ -98,6 +98,23 @@ struct PredicateClassTests {
     }
   }
 
+  @Test("What stands for a value in a list of C's is kept as long as the list, and no longer")
+  func keptArguments() {
+    let before = CArgumentObjects.count
+    for _ in 0..<10 {
+      withVaList([UUID(), Date()]) { list in
+        #expect(CArgumentObjects.count == before + 2)
+        withVaList([UUID()]) { _ in #expect(CArgumentObjects.count == before + 3) }
+        _ = NSPredicate(format: "a == %@ AND b == %@", arguments: list)
+      }
+    }
+    #expect(CArgumentObjects.count == before)
+    for number in 0..<5000 {
+      #expect(String(format: "%@", UUID() as any CVarArg).count == 36, "\(number)")
+    }
+    #expect(CArgumentObjects.count <= 4096)
+  }
+
   @Test("A predicate takes its arguments from a list of C's")
   func listedArguments() throws {
     let id = UUID()

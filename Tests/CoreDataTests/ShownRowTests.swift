@@ -92,6 +92,8 @@ struct ShownRowTests {
     }
   }
 
+  private final class Silent: NSFetchedResultsControllerDelegate {}
+
   final class LoudController: NSFetchedResultsController<Album> {
     override func sectionIndexTitle(forSectionName sectionName: String) -> String? {
       "<\(sectionName.prefix(2))>"
@@ -106,6 +108,8 @@ struct ShownRowTests {
       let controller = LoudController(
         fetchRequest: request, managedObjectContext: context, sectionNameKeyPath: "title",
         cacheName: nil)
+      let silent = Silent()
+      controller.delegate = silent
       try controller.performFetch()
       #expect(controller.sectionIndexTitles == ["<an>", "<ap>", "<be>"])
       #expect(controller.sections?.last?.indexTitle == "<be>")
@@ -113,6 +117,7 @@ struct ShownRowTests {
       Album(context: context).title = "cow"
       context.processPendingChanges()
       #expect(controller.sectionIndexTitles.last == "<co>")
+      withExtendedLifetime(silent) {}
     }
   }
 }

@@ -139,7 +139,7 @@ struct StoreTests {
     #expect(throws: CocoaError.self) {
       try coordinator.addPersistentStore(
         ofType: NSSQLiteStoreType, configurationName: nil, at: folder.file("b.sqlite"),
-        options: ["NoSuchOption": true])
+        options: [NSReadOnlyPersistentStoreOption: "maybe"])
     }
     try Data("no store".utf8).write(to: folder.file("c.sqlite"))
     let container = NSPersistentContainer(name: "c", managedObjectModel: Shop.model())

@@ -172,4 +172,39 @@ struct NotificationTests {
     try container.loadPersistentStores()
     #expect(container.persistentStoreCoordinator.persistentStores.count == 2)
   }
+
+  @Test("A store that is saved elsewhere is told of, the former one and the one in its place")
+  func moved() throws {
+    typealias Key = PersistentStoreCoordinator.NotificationKey
+    let coordinator = PersistentStoreCoordinator(managedObjectModel: Library.model())
+    let former = try coordinator.addPersistentStore(at: nil)
+    var present: PersistentStore?
+    let told = try notes(.persistentStoreCoordinatorStoresDidChange, of: coordinator) {
+      let url = library.directory.url.appendingPathComponent("moved.sqlite")
+      present = try coordinator.migratePersistentStore(former, to: url)
+    }
+    func stores(_ key: Key) -> [PersistentStore] {
+      told.first?.userInfo?[key.rawValue] as? [PersistentStore] ?? []
+    }
+    #expect(told.count == 1 && stores(.addedStores).first === present)
+    #expect(stores(.removedStores).first === former)
+    #expect(stores(.changedStores).map { $0 === former } == [true, false])
+  }
+
+  @Test("A save without changes is told of, and what an observer inserts before it is saved")
+  func nothing() throws {
+    let context = library.container.newContext()
+    let told = try notes(.managedObjectContextDidSave, of: context) { try context.save() }
+    #expect(told.count == 1)
+    let changes = told.first?.userInfo?["changes"] as? ContextChanges
+    #expect(changes?.isEmpty == true && told.first?.userInfo?.count == 1)
+    nonisolated(unsafe) let observed = context
+    let observer = NotificationCenter.default.addObserver(
+      forName: .managedObjectContextWillSave, object: context, queue: nil
+    ) { _ in _ = try? observed.insert(Tag.self) }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    try context.save()
+    #expect(!context.hasChanges)
+    #expect(try context.count(for: FetchRequest<Tag>(entityName: "Tag")) == 1)
+  }
 }

@@ -31,6 +31,8 @@ struct UnsafeMemoryTests {
     "CoreData/Fetch/NSManagedObjectContext+Fetch.swift":
       "objects whose class was looked at are handed out as that class, all at once",
     "CoreData/Objects/NSManagedObject+Sets.swift": callers,
+    "CoreData/Objects/NSManagedObject+KeyPaths.swift": callers,
+    "CoreData/Objects/KeyedArray.swift": callers,
     "CoreData/Names/Types.swift": callers,
     "CoreData/Objects/KeyedAccessors.swift": callers,
     "CoreData/Objects/NSManagedObject+Values.swift": callers,

@@ -24,12 +24,14 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   }
   private var ownBase: ManagedObjectContext
   /// Nil for one of its caller's thread. The thread that used it last is noted: news is taken in there alone.
-  private let ownQueue: ContextQueue?
+  private var ownQueue: ContextQueue?  // set while the context is made
   private let ownThread = Atomic<UInt>(0)
   private static var currentThread: UInt { UInt(pthread_self()) }
   private var policy = NSMergePolicy.error
   private var isPlaced = false
   private var parentContext: NSManagedObjectContext?
+  /// What is to be told when the parent's queue is given back; nil where it is not lent.
+  private var heldNotifications: [Notification]?
 
   private static let representative = "NSManagedObjectContext"
 
@@ -44,7 +46,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
       case .privateQueueConcurrencyType: ContextQueue(label: "coredata.context")
       case .confinementConcurrencyType: nil
       }
-    ownBase = Self.base(
+    ownBase = ManagedObjectContext.standIn(
       PersistentStoreCoordinator(managedObjectModel: ManagedObjectModel()), ownQueue)
     super.init()
     represent()
@@ -56,12 +58,12 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   /// A context of the caller's thread, without stores.
   public convenience override init() { self.init(concurrencyType: .confinementConcurrencyType) }
 
-  /// A context that there is already, as a migration's.
-  init(_ base: ManagedObjectContext) {
-    concurrencyType = .confinementConcurrencyType
-    ownQueue = nil
+  /// A context that there is already, as a migration's. Not a designated one, as that beneath is none: a class of an application's inherits
+  /// the public initialisers only where it sees all that are.
+  convenience init(_ base: ManagedObjectContext) {
+    self.init(concurrencyType: .confinementConcurrencyType)
+    giveUpBase()
     ownBase = base
-    super.init()
     isPlaced = true
     represent()
   }
@@ -75,18 +77,31 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   }
 
   /// A context that looks at one of the library's.
-  private init(passing base: ManagedObjectContext) {
-    concurrencyType = .confinementConcurrencyType
+  private convenience init(passing base: ManagedObjectContext) {
+    self.init(concurrencyType: .confinementConcurrencyType)
+    giveUpBase()
     ownQueue = base.queue
     ownBase = base
-    super.init()
     isPlaced = true
     base.userInfo[Self.representative] = WeakReference(self)
   }
 
+  /// Nothing comes from what it was made with any more.
+  private func giveUpBase() {
+    ownBase.standIn.relay = nil
+    ownBase.errorForm = nil
+  }
+
   private func represent() {
     base.userInfo[Self.representative] = WeakReference(self)
-    base.standIn.relay = { [weak self] in self?.post($0) }
+    base.standIn.relay = { [weak self] notification in
+      guard let self else { return }
+      if heldNotifications != nil {
+        heldNotifications?.append(notification)
+      } else {
+        post(notification)
+      }
+    }
     base.mergePolicy = PolicyBridge(policy, self)
     base.standIn.handlesInaccessible = { [weak self] object in
       self?.shouldHandleInaccessibleFault(
@@ -94,6 +109,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     }
     base.standIn.tellsAccessorErrorsOnce = true
     base.standIn.makesObjectsWithoutStore = true
+    base.standIn.keepsMergedDeletes = true
     base.errorForm = { cocoaError($0, of: $1) }
     // News that a child takes over it reads from its parent, whose work may be waiting for the child: it does so by itself
     // where code uses it between its pieces of work, which is on the main queue.
@@ -114,38 +130,14 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
       guard let above = parentContext?.queue, above !== ownQueue else {
         return base.processPendingChanges()
       }
-      if above.syncUnlessTaken({ self.base.processPendingChanges() }) { return }
-      above.async { [weak self] in self?.takeNewsInTurn() }
+      // Observers may wait for others that wait for the parent: they are told when that is given back.
+      heldNotifications = []
+      let isDone = above.syncUnlessTaken { self.base.processPendingChanges() }
+      let notifications = heldNotifications ?? []
+      heldNotifications = nil
+      for notification in notifications { post(notification) }
+      if !isDone { above.async { [weak self] in self?.takeNewsInTurn() } }
     }
-  }
-
-  /// One of the library's on a coordinator. Code that was written for Core Data lets go of objects anywhere.
-  private static func base(
-    _ coordinator: PersistentStoreCoordinator, _ queue: ContextQueue?
-  ) -> ManagedObjectContext {
-    let base =
-      if let queue {
-        ManagedObjectContext(coordinator, queue: queue, isAsserted: false)
-      } else {
-        ManagedObjectContext(coordinator)
-      }
-    base.holdsMembers = true
-    base.givesFaults = true
-    return base
-  }
-
-  private static func base(
-    parent: ManagedObjectContext, _ queue: ContextQueue?
-  ) -> ManagedObjectContext {
-    let base =
-      if let queue, let other = parent.queue, other !== queue {
-        ManagedObjectContext(parent: parent, queue: queue, isAsserted: false)
-      } else {
-        ManagedObjectContext(parent: parent)
-      }
-    base.holdsMembers = true
-    base.givesFaults = true
-    return base
   }
 
   // MARK: Where it is
@@ -162,7 +154,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
       guard newValue !== persistentStoreCoordinator || parentContext != nil else { return }
       parentContext = nil
       replaceBase(
-        with: Self.base(
+        with: ManagedObjectContext.standIn(
           newValue ?? PersistentStoreCoordinator(managedObjectModel: ManagedObjectModel()),
           ownQueue), isPlaced: newValue != nil)
     }
@@ -178,7 +170,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
         return
       }
       parentContext = newValue
-      replaceBase(with: Self.base(parent: newValue.base, ownQueue), isPlaced: true)
+      replaceBase(
+        with: ManagedObjectContext.standIn(parent: newValue.base, ownQueue), isPlaced: true)
     }
   }
 
@@ -189,7 +182,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
       base.persistentStoreCoordinator.managedObjectModel.entities.isEmpty
     else { return }
     replaceBase(
-      with: Self.base(PersistentStoreCoordinator(managedObjectModel: model), ownQueue),
+      with: ManagedObjectContext.standIn(
+        PersistentStoreCoordinator(managedObjectModel: model), ownQueue),
       isPlaced: false)
   }
 
@@ -201,8 +195,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
     new.automaticallyMergesChangesFromParent = base.automaticallyMergesChangesFromParent
     new.retainsRegisteredObjects = base.retainsRegisteredObjects
     new.shouldDeleteInaccessibleFaults = base.shouldDeleteInaccessibleFaults
-    base.standIn.relay = nil
-    base.errorForm = nil
+    giveUpBase()
     ownBase = new
     represent()
     if !isPlaced { new.takeNewObjects(of: old) }

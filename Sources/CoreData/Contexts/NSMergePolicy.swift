@@ -86,11 +86,12 @@ public var NSRollbackMergePolicy: AnyObject { NSMergePolicy.rollback }
 open class NSMergeConflict: NSObject {
   /// The object.
   public let sourceObject: NSManagedObject
-  /// The object's values as the context last read or saved them, `NSNull` for none.
+  /// The object's values as the context last read or saved them, `NSNull` for none, with IDs of objects.
   public let objectSnapshot: [String: Any]?
-  /// The same: there is no cache of rows in between.
+  /// The values that the coordinator has by now, with the IDs of objects at the other ends of to-one relationships and `NSNull` for none;
+  /// nil when the object was deleted. There is no cache of rows in between: they are those of the store.
   public let cachedSnapshot: [String: Any]?
-  /// The row's values now; nil when it was deleted.
+  /// Nil of a conflict that a save meets, which is one between a context and its coordinator.
   public let persistedSnapshot: [String: Any]?
   /// The row's version now; 0 when it was deleted.
   public let newVersionNumber: Int
@@ -119,11 +120,11 @@ open class NSMergeConflict: NSObject {
   }
 
   init(_ conflict: MergeConflict, _ context: NSManagedObjectContext) {
-    sourceObject = context.object(with: conflict.objectID)
-    let known = foundationValues(conflict.objectSnapshot)
-    objectSnapshot = known
-    cachedSnapshot = known
-    persistedSnapshot = conflict.persistedSnapshot.map(foundationValues)
+    let id = conflict.objectID
+    sourceObject = context.object(with: id)
+    objectSnapshot = foundationValues(conflict.objectSnapshot, of: id, context)
+    cachedSnapshot = conflict.persistedSnapshot.map { foundationValues($0, of: id, context) }
+    persistedSnapshot = nil
     newVersionNumber = Int(conflict.newVersionNumber)
     oldVersionNumber = Int(conflict.oldVersionNumber)
   }
@@ -176,17 +177,32 @@ open class NSConstraintConflict: NSObject {
 
   init(_ conflict: ConstraintConflict, _ context: NSManagedObjectContext) {
     constraint = conflict.constraint
-    constraintValues = foundationValues(conflict.constraintValues)
+    let ids = conflict.conflictingObjects
+    constraintValues = foundationValues(
+      conflict.constraintValues, of: conflict.databaseObject ?? ids.first, context)
     databaseObject = conflict.databaseObject.map(context.object)
-    databaseSnapshot = conflict.databaseSnapshot.map(foundationValues)
-    conflictingObjects = conflict.conflictingObjects.map(context.object)
-    conflictingSnapshots = conflict.conflictingSnapshots.map { foundationValues($0 ?? [:]) }
+    databaseSnapshot = conflict.databaseSnapshot.map {
+      foundationValues($0, of: conflict.databaseObject, context)
+    }
+    conflictingObjects = ids.map(context.object)
+    conflictingSnapshots = zip(ids, conflict.conflictingSnapshots).map {
+      foundationValues($1 ?? [:], of: $0, context)
+    }
   }
 }
 
-/// A large value that is not here stands for itself: who sets the values of a snapshot keeps it.
-private func foundationValues(_ values: [String: PropertyValue]) -> [String: Any] {
-  values.mapValues { foundationValue($0.plainOrName) ?? NSNull() }
+/// A large value that is not here stands for itself: who sets the values of a snapshot keeps it. An object at the other end of a
+/// to-one relationship is its ID.
+private func foundationValues(
+  _ values: [String: PropertyValue], of owner: NSManagedObjectID?,
+  _ context: NSManagedObjectContext
+) -> [String: Any] {
+  values.mapValues { value in
+    if case .reference(let key) = value, let owner {
+      return context.base.objectID(of: key, beside: owner) ?? NSNull()
+    }
+    return foundationValue(value.plainOrName) ?? NSNull()
+  }
 }
 
 /// Asks a policy of Core Data's form what the library asks one of its own.

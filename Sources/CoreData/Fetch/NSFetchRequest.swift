@@ -128,3 +128,15 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, NSCopying {
       userInfo: [NSLocalizedDescriptionKey: "Use fetch(_:) for a fetch request."])
   }
 }
+
+/// A request whose answer is a list, of whatever it asks for.
+protocol ListedRequest {
+  func list(in context: NSManagedObjectContext) throws -> [Any]
+}
+
+extension NSFetchRequest: ListedRequest {
+  func list(in context: NSManagedObjectContext) throws -> [Any] {
+    let results: [ResultType] = try context.fetch(self)
+    return results
+  }
+}

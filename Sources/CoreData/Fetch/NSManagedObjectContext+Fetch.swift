@@ -71,8 +71,11 @@ extension NSManagedObjectContext {
   /// - Throws: as `fetch(_:)`.
   public func count<T>(for request: NSFetchRequest<T>) throws -> Int {
     try asCocoaErrors {
-      if let found = try foundOutside(by: request) {
-        return request.resultType == .countResultType
+      let counted = NSFetchRequest<NSNumber>()
+      counted.take(request)
+      if request.resultType != .dictionaryResultType { counted.resultType = .countResultType }
+      if let found = try foundOutside(by: counted) {
+        return counted.resultType == .countResultType
           ? (found.first as? NSNumber)?.intValue ?? 0 : found.count
       }
       var known = try asked(by: request)

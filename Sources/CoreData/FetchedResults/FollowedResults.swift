@@ -19,7 +19,13 @@ final class FollowedResults {
   let context: NSManagedObjectContext
   let sectionNameKeyPath: String?
   private(set) var sections: [Section]?
-  weak var delegate: (any NSFetchedResultsControllerDelegate)?
+  /// Without one nothing is followed, as nobody would be told; the objects are those of the latest fetch then.
+  weak var delegate: (any NSFetchedResultsControllerDelegate)? {
+    didSet { followWhereWanted() }
+  }
+  /// Stands for the application's controller towards the delegate: that itself where it is of all results. Whoever made this
+  /// holds it.
+  weak var controller: NSFetchedResultsController<any NSFetchRequestResult>?
   /// What the application's controller says, which may be of a class of its own.
   var indexTitleOfSection: ((String) -> String?)?
   /// What is fetched since `begin()`.
@@ -30,6 +36,8 @@ final class FollowedResults {
   private var changed: Set<ManagedObject> = []
   /// Whether something changed since the latest fetch.
   private var isDue = false
+  /// Whether the latest fetch gave objects, and the context has not forgotten all of them since.
+  private var isCurrent = false
 
   init(_ context: NSManagedObjectContext, _ sectionNameKeyPath: String?) {
     self.context = context
@@ -40,29 +48,26 @@ final class FollowedResults {
     if let observer { NotificationCenter.default.removeObserver(observer) }
   }
 
-  /// Stands for the controller towards its delegate.
-  private var controller: NSFetchedResultsController<any NSFetchRequestResult> {
-    NSFetchedResultsController(standingFor: self)
-  }
-
   /// - Parameter asked: What is fetched from now on, whatever becomes of the request.
   func begin<Result>(_ asked: NSFetchRequest<Result>) throws {
     isUpdating = true
     defer { isUpdating = false }
+    controller?.tell(of: asked)
     guard asked.resultType == .managedObjectResultType else { return try show(asked) }
     let taken = NSFetchRequest<NSManagedObject>()
     taken.take(asked)
     let made = try made(of: context.fetch(taken))
-    (request, sections, changed, isDue) = (taken, made, [], false)
-    follow()
+    (request, sections, changed, isDue, isCurrent) = (taken, made, [], false, true)
+    followWhereWanted()
     // A list that is made of snapshots has its first one by the fetch.
+    guard let controller else { return }
     delegate?.controller(controller, didChangeContentWith: Self.snapshot(of: made))
   }
 
   /// Shows what gives no objects: that is not followed.
   private func show<Result>(_ asked: NSFetchRequest<Result>) throws {
-    if let observer { NotificationCenter.default.removeObserver(observer) }
-    observer = nil
+    isCurrent = false
+    followWhereWanted()
     let taken = NSFetchRequest<any NSFetchRequestResult>()
     taken.take(asked)
     let items = try context.fetch(taken)
@@ -93,7 +98,11 @@ final class FollowedResults {
     indexTitleOfSection.map { $0(section) } ?? indexTitle(of: section)
   }
 
-  private func follow() {
+  private func followWhereWanted() {
+    guard isCurrent, delegate != nil else {
+      if let observer { NotificationCenter.default.removeObserver(observer) }
+      return observer = nil
+    }
     guard observer == nil else { return }
     nonisolated(unsafe) weak let results = self  // a context posts where it and these are used
     observer = NotificationCenter.default.addObserver(
@@ -110,7 +119,7 @@ final class FollowedResults {
   }
 
   func indexTitle(of section: String) -> String? {
-    guard let delegate else { return section.first.map { String($0).uppercased() } }
+    guard let delegate, let controller else { return section.first.map { String($0).uppercased() } }
     return delegate.controller(controller, sectionIndexTitleForSectionName: section)
   }
 
@@ -140,6 +149,13 @@ final class FollowedResults {
   }
 
   private func contextDidChange(_ notification: Notification) {
+    // A delegate that went is told of nothing.
+    guard delegate != nil else { return followWhereWanted() }
+    if notification.userInfo?[NSInvalidatedAllObjectsKey] != nil {
+      // What was fetched is no more: as by Core Data nothing is told of that, nor of what comes, until the next fetch.
+      (changed, isDue, isCurrent) = ([], false, false)
+      return followWhereWanted()
+    }
     for key in [NSUpdatedObjectsKey, NSRefreshedObjectsKey] {
       changed.formUnion(notification.userInfo?[key] as? Set<ManagedObject> ?? [])
     }
@@ -155,20 +171,22 @@ final class FollowedResults {
   }
 
   private func update() throws {
-    guard let old = sections else { return isDue = false }
+    guard isCurrent, let old = sections else { return isDue = false }
     let objects = try context.fetch(request)
     isDue = false
     let new = try made(of: objects)
     let changes = ResultChanges(from: old, to: new, changed: changed)
     (sections, changed) = (new, [])
-    if let delegate, !changes.isEmpty { tell(delegate, changes, old, new) }
+    if let delegate, let controller, !changes.isEmpty {
+      tell(delegate, of: controller, changes, old, new)
+    }
   }
 
   private func tell(
-    _ delegate: any NSFetchedResultsControllerDelegate, _ changes: ResultChanges,
-    _ old: [Section], _ new: [Section]
+    _ delegate: any NSFetchedResultsControllerDelegate,
+    of controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    _ changes: ResultChanges, _ old: [Section], _ new: [Section]
   ) {
-    let controller = controller
     delegate.controllerWillChangeContent(controller)
     for index in changes.deletedSections {
       var gone = old[index]
@@ -194,18 +212,31 @@ final class FollowedResults {
   }
 }
 
-/// What leads from some sections to others.
+/// What a delegate is told when some sections become others.
 struct ResultChanges {
   struct Row {
     let object: ManagedObject
     let type: NSFetchedResultsChangeType
     let origin: IndexPath?
     let place: IndexPath?
+
+    init(_ row: SectionedChanges<ManagedObject>.Row) {
+      (object, type, origin, place) =
+        switch row {
+        case .delete(let object, let origin): (object, .delete, origin.indexPath, nil)
+        case .insert(let object, let place): (object, .insert, nil, place.indexPath)
+        case .move(let object, let origin, let place):
+          (object, .move, origin.indexPath, place.indexPath)
+        case .update(let object, let origin, let place):
+          (object, .update, origin.indexPath, place.indexPath)
+        }
+    }
   }
 
+  /// The last one first, so that each index is good when it is told.
   let deletedSections: [Int]
   let insertedSections: [Int]
-  private(set) var rows: [Row] = []
+  let rows: [Row]
 
   var isEmpty: Bool { deletedSections.isEmpty && insertedSections.isEmpty && rows.isEmpty }
 
@@ -213,25 +244,15 @@ struct ResultChanges {
     from old: [FollowedResults.Section], to new: [FollowedResults.Section],
     changed: Set<ManagedObject>
   ) {
-    let (before, after) = (old.map(\.name), new.map(\.name))
-    let (former, present) = (Set(before), Set(after))
-    deletedSections = before.indices.filter { !present.contains(before[$0]) }.reversed()
-    insertedSections = after.indices.filter { !former.contains(after[$0]) }
-    let (origins, places) = (Self.places(old), Self.places(new))
-    for object in old.flatMap(\.members) where places[object] == nil {
-      rows.append(Row(object: object, type: .delete, origin: origins[object], place: nil))
+    func listed(
+      _ sections: [FollowedResults.Section]
+    ) -> [SectionedChanges<ManagedObject>.Section] {
+      sections.map { .init(name: $0.name, items: $0.members) }
     }
-    let moved = Self.moved(old, new, origins, changed)
-    for object in new.flatMap(\.members) {
-      let (origin, place) = (origins[object], places[object])
-      if origin == nil {
-        rows.append(Row(object: object, type: .insert, origin: nil, place: place))
-      } else if moved.contains(object) {
-        rows.append(Row(object: object, type: .move, origin: origin, place: place))
-      } else if changed.contains(object) {
-        rows.append(Row(object: object, type: .update, origin: origin, place: place))
-      }
-    }
+    let changes = SectionedChanges(from: listed(old), to: listed(new), changed.contains)
+    deletedSections = changes.deletedSections.reversed()
+    insertedSections = changes.insertedSections
+    rows = changes.rows.map(Row.init)
   }
 
   /// What came, went and moved in one section, or in none.
@@ -253,40 +274,8 @@ struct ResultChanges {
         }
       })
   }
+}
 
-  private static func places(
-    _ sections: [FollowedResults.Section]
-  ) -> [ManagedObject: IndexPath] {
-    var places: [ManagedObject: IndexPath] = [:]
-    for (section, content) in sections.enumerated() {
-      for (row, object) in content.members.enumerated() {
-        places[object] = IndexPath(indexes: [section, row])
-      }
-    }
-    return places
-  }
-
-  /// Objects in another section than before, or at another place among those that stayed in theirs: changed ones, as long as the
-  /// unchanged ones are in the order that they had.
-  private static func moved(
-    _ old: [FollowedResults.Section], _ new: [FollowedResults.Section],
-    _ origins: [ManagedObject: IndexPath], _ changed: Set<ManagedObject>
-  ) -> Set<ManagedObject> {
-    var moved: Set<ManagedObject> = []
-    for section in new {
-      var stayed: [ManagedObject] = []
-      for object in section.members {
-        guard let origin = origins[object] else { continue }
-        if old[origin[0]].name == section.name {
-          stayed.append(object)
-        } else {
-          moved.insert(object)
-        }
-      }
-      let before = stayed.map { origins[$0].map { Int64($0[0]) << 32 | Int64($0[1]) } ?? 0 }
-      let kept = Set(OrderPlaces.kept(before) { changed.contains(stayed[$0]) })
-      moved.formUnion(stayed.indices.lazy.filter { !kept.contains($0) }.map { stayed[$0] })
-    }
-    return moved
-  }
+extension FetchedResultsPlace {
+  fileprivate var indexPath: IndexPath { IndexPath(indexes: [section, row]) }
 }

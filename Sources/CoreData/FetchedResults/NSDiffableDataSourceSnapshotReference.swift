@@ -9,8 +9,17 @@ open class NSDiffableDataSourceSnapshotReference: NSObject {
     var items: [AnyHashable]
   }
 
+  /// Where an item is.
+  private struct Place {
+    let section: Int
+    /// Among all items.
+    let index: Int
+  }
+
   private var made: (() -> [(section: Any, items: [Any])])?
   private var known: [Section] = []
+  /// By item, once it was asked for and as long as nothing changes.
+  private var knownPlaces: [AnyHashable: Place]?
   /// Identifiers of what is to be shown anew, though it stays where it is.
   public private(set) var reloadedItemIdentifiers: [Any] = []
 
@@ -25,17 +34,37 @@ open class NSDiffableDataSourceSnapshotReference: NSObject {
 
   private var content: [Section] {
     get {
-      guard let made else { return known }
-      self.made = nil
-      known = made().map {
-        Section(identifier: Self.key($0.section), items: $0.items.map(Self.key))
-      }
+      make()
       return known
     }
-    set {
-      made = nil
-      known = newValue
+    _modify {
+      make()
+      knownPlaces = nil
+      yield &known
     }
+  }
+
+  private func make() {
+    guard let made else { return }
+    self.made = nil
+    known = made().map {
+      Section(identifier: Self.key($0.section), items: $0.items.map(Self.key))
+    }
+  }
+
+  private var places: [AnyHashable: Place] {
+    if let knownPlaces { return knownPlaces }
+    var places: [AnyHashable: Place] = [:]
+    var index = 0
+    for (section, part) in content.enumerated() {
+      for item in part.items {
+        // Of one that is there twice it is the first place.
+        if places[item] == nil { places[item] = Place(section: section, index: index) }
+        index += 1
+      }
+    }
+    knownPlaces = places
+    return places
   }
 
   /// What identifies is compared by value, where it has one.
@@ -67,13 +96,12 @@ open class NSDiffableDataSourceSnapshotReference: NSObject {
 
   /// The section of an item; nil for an item that is not there.
   open func sectionIdentifier(forSectionContainingItemIdentifier itemIdentifier: Any) -> Any? {
-    let key = Self.key(itemIdentifier)
-    return content.first { $0.items.contains(key) }?.identifier.base
+    places[Self.key(itemIdentifier)].map { content[$0.section].identifier.base }
   }
 
   /// The place of an item among all; `NSNotFound` for one that is not there.
   open func index(ofItemIdentifier itemIdentifier: Any) -> Int {
-    content.flatMap(\.items).firstIndex(of: Self.key(itemIdentifier)) ?? NSNotFound
+    places[Self.key(itemIdentifier)]?.index ?? NSNotFound
   }
 
   /// The place of a section; `NSNotFound` for one that is not there.

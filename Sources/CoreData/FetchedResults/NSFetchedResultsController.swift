@@ -4,8 +4,8 @@ public import Foundation
 /// The objects of a fetch in sections, kept up to date as their context changes, for who shows them in a list.
 ///
 /// It follows unsaved changes too: a change is told when the event ends that it is part of. It is used where its context is.
-/// A delegate is told by a controller of all results that stands for this one, and has its objects and places: Swift on
-/// Linux casts no controller to another kind of result.
+/// A delegate is told by a controller of all results that stands for this one, has its objects and places, and is equal to it:
+/// Swift on Linux casts no controller to another kind of result. It is one for each controller, and a controller that is of all results itself.
 open class NSFetchedResultsController<ResultType>: NSObject {
   /// What is asked for.
   public let fetchRequest: NSFetchRequest<ResultType>
@@ -15,7 +15,9 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   public var sectionNameKeyPath: String? { results.sectionNameKeyPath }
   /// As it was given: sections are made of the objects of the fetch, and no cache is kept.
   public let cacheName: String?
-  private let results: FollowedResults
+  fileprivate private(set) var results: FollowedResults
+  /// Told of by the delegate's methods; nil where that is this one, or stands for it.
+  private var standIn: NSFetchedResultsController<any NSFetchRequestResult>?
 
   /// - Parameters:
   ///   - fetchRequest: Sorted by what makes the sections first.
@@ -31,15 +33,36 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     results = FollowedResults(context, sectionNameKeyPath)
     super.init()
     results.indexTitleOfSection = { [weak self] in self?.sectionIndexTitle(forSectionName: $0) }
+    if let ofAll = self as? NSFetchedResultsController<any NSFetchRequestResult> {
+      results.controller = ofAll
+    } else {
+      let standIn = NSFetchedResultsController<any NSFetchRequestResult>(standingFor: self)
+      results.controller = standIn
+      self.standIn = standIn
+    }
   }
 
-  /// One of the same results, whatever they are.
-  init(standingFor results: FollowedResults) {
-    fetchRequest = NSFetchRequest()
-    cacheName = nil
-    self.results = results
-    super.init()
+  /// One of the same results, whatever they are. Not a designated one, which a class of an application's would have to see.
+  private convenience init<Other>(standingFor other: NSFetchedResultsController<Other>) {
+    let request = NSFetchRequest<ResultType>()
+    request.take(other.fetchRequest)
+    self.init(
+      fetchRequest: request, managedObjectContext: other.managedObjectContext,
+      sectionNameKeyPath: other.sectionNameKeyPath, cacheName: other.cacheName)
+    results = other.results
   }
+
+  /// What is fetched from now on, for one that stands for another.
+  func tell<Other>(of asked: NSFetchRequest<Other>) {
+    if asked !== fetchRequest { fetchRequest.take(asked) }
+  }
+
+  /// Whether both show the same results, as one does that stands for another.
+  open override func isEqual(_ object: Any?) -> Bool {
+    (object as? any ResultsOwner)?.results === results
+  }
+
+  open override var hash: Int { ObjectIdentifier(results).hashValue }
 
   /// Told of changes, of results that are objects. It is not held.
   open var delegate: (any NSFetchedResultsControllerDelegate)? {
@@ -47,12 +70,13 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     set { results.delegate = newValue }
   }
 
-  /// Fetches, and follows the context from now on. Later changes of `fetchRequest` count from the next call. Dictionaries, IDs and
+  /// Fetches, and follows the context from now on, as long as there is a delegate and the context is not reset. Later changes of
+  /// `fetchRequest` count from the next call. Dictionaries, IDs and
   /// counts are as they were fetched: a context's changes are not followed for them.
-  /// - Throws: as a context's `fetch(_:)`; 134060 for a request without sort descriptors, and for a section key path that
+  /// - Throws: as a context's `fetch(_:)`; 134060 for a request whose sort descriptors are nil, and for a section key path that
   ///   leads to no property of the objects.
   open func performFetch() throws {
-    guard fetchRequest.sortDescriptors?.isEmpty == false else {
+    guard fetchRequest.sortDescriptors != nil else {
       throw CocoaError(
         .coreData,
         userInfo: [NSLocalizedDescriptionKey: "Fetched results need sort descriptors."])
@@ -108,6 +132,13 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   /// Does nothing: no cache is kept.
   open class func deleteCache(withName name: String?) {}
 }
+
+/// A controller, of whatever results.
+private protocol ResultsOwner {
+  var results: FollowedResults { get }
+}
+
+extension NSFetchedResultsController: ResultsOwner {}
 
 /// A section of fetched results.
 public protocol NSFetchedResultsSectionInfo {

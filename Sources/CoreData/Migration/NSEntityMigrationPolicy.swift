@@ -58,6 +58,33 @@ open class NSEntityMigrationPolicy: NSObject {
   ///
   /// - Throws: as `begin(_:with:)`.
   open func end(_ mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
+
+  /// Answers `FUNCTION($entityPolicy, "name:of:", …)` in the mapping's expressions. On Apple's systems that calls the method of that name,
+  /// which Swift on Linux does not find: an override calls it.
+  ///
+  /// ```swift
+  /// override func perform(
+  ///   _ selector: String, _ arguments: [Any?], manager: NSMigrationManager
+  /// ) throws -> Any? {
+  ///   guard selector == "name:of:" else {
+  ///     return try super.perform(selector, arguments, manager: manager)
+  ///   }
+  ///   return name(arguments[0] as? String, of: arguments[1] as? NSManagedObject)
+  /// }
+  /// ```
+  /// - Parameters:
+  ///   - selector: The method's name as it stands in the expression.
+  ///   - arguments: Values as `value(forKey:)` gives them, objects, and arrays of objects.
+  ///   - manager: The manager of the migration.
+  /// - Returns: A value, an object, a list of objects, or nil.
+  /// - Throws: 134110 for a name without an answer, which here each is; what an override throws. The migration ends with it.
+  open func perform(
+    _ selector: String, _ arguments: [Any?], manager: NSMigrationManager
+  ) throws -> Any? {
+    throw StoreError(
+      .cannotMigrate, "\(type(of: self)) has no answer to \(selector).",
+      suggestion: "Override perform(_:_:manager:) in the policy, or correct the expression.")
+  }
 }
 
 /// Asks an application's policy what the library asks one of its own.
@@ -142,5 +169,17 @@ final class MigrationPolicyBridge: EntityMigrationPolicy {
 
   override func end(_ mapping: EntityMapping, manager: MigrationManager) throws {
     try policy(mapping).end(NSEntityMapping(mapping), manager: standing(for: manager))
+  }
+
+  override func perform(
+    _ selector: String, _ arguments: [Any?], manager: MigrationManager
+  ) throws -> Any? {
+    guard let policy = try made ?? manager.currentEntityMapping.map(policy) else {
+      return try super.perform(selector, arguments, manager: manager)
+    }
+    let answer = try policy.perform(
+      selector, arguments.map(foundationValue), manager: standing(for: manager))
+    if let objects = ManagedObject.objects(of: answer) { return objects }
+    return answer is ManagedObject ? answer : propertyValue(answer) ?? answer
   }
 }

@@ -75,9 +75,10 @@ open class NSMigrationManager: NSObject {
     return NSEntityMapping(current)
   }
 
-  /// Writes what a store becomes by the mapping to a new file; the source stays as it is.
+  /// Writes what a store becomes by the mapping to a new file of SQLite; the source stays as it is. Options are checked, and without
+  /// effect beyond that.
   ///
-  /// - Throws: 134190 when the mapping does not fit or the destination is there; what the stores met; what a policy or
+  /// - Throws: 134000 for a type and 134060 for an option that there is not; 134190 when the mapping does not fit or the destination is there; what the stores met; what a policy or
   ///   `cancelMigrationWithError(_:)` gave. There is no new file then.
   open func migrateStore(
     from sourceURL: URL, sourceType sStoreType: String, options sOptions: [AnyHashable: Any]? = nil,
@@ -85,6 +86,8 @@ open class NSMigrationManager: NSObject {
     destinationOptions dOptions: [AnyHashable: Any]? = nil
   ) throws {
     do {
+      try StoreTypes.check(sStoreType, sOptions)
+      try StoreTypes.check(dStoreType, dOptions)
       let used =
         try mappings
         ?? NSMappingModel.inferredMappingModel(
@@ -104,8 +107,9 @@ open class NSMigrationManager: NSObject {
     options destinationOptions: [AnyHashable: Any]? = nil
   ) throws {
     try migrateStore(
-      from: sourceURL, sourceType: sourceType.rawValue, with: mapping,
-      toDestinationURL: destinationURL, destinationType: destinationType.rawValue)
+      from: sourceURL, sourceType: sourceType.rawValue, options: sourceOptions, with: mapping,
+      toDestinationURL: destinationURL, destinationType: destinationType.rawValue,
+      destinationOptions: destinationOptions)
   }
 
   /// Ends the migration with this error at the next object.

@@ -47,10 +47,13 @@ extension EntityDescription {
     }
   }
 
-  /// What an application notes about the entity. Other values than texts are left out.
+  /// What an application notes about the entity. A model's file, and the model within a store, have the texts of it alone.
   public var userInfo: [AnyHashable: Any]? {
-    get { knownUserInfo }
-    set { knownUserInfo = texts(of: newValue) }
+    get { givenUserInfo ?? (knownUserInfo as [AnyHashable: Any]) }
+    set {
+      knownUserInfo = texts(of: newValue)
+      if knownUserInfo.count < newValue?.count ?? 0 { givenUserInfo = newValue }
+    }
   }
 
   /// What a search index shows of an object; kept, and read by nothing here. `SELF` when none was set.

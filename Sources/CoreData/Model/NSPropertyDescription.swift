@@ -10,10 +10,13 @@ extension PropertyDescription {
     return entity
   }
 
-  /// What an application notes about the property. Other values than texts are left out.
+  /// What an application notes about the property. A model's file, and the model within a store, have the texts of it alone.
   public var userInfo: [AnyHashable: Any]? {
-    get { knownUserInfo }
-    set { knownUserInfo = texts(of: newValue) }
+    get { givenUserInfo ?? (knownUserInfo as [AnyHashable: Any]) }
+    set {
+      knownUserInfo = texts(of: newValue)
+      if knownUserInfo.count < newValue?.count ?? 0 { givenUserInfo = newValue }
+    }
   }
 
   /// Conditions that a value has to satisfy, `SELF` being the value.

@@ -5,7 +5,7 @@
 public let NSAddedPersistentStoresKey = "added"
 /// In a notification of a coordinator: the stores that went.
 public let NSRemovedPersistentStoresKey = "removed"
-/// In a notification of a coordinator: stores with another identifier, which there never are here.
+/// In a notification of a coordinator: a store that was moved or saved elsewhere and the one in its place, which has the same identifier.
 public let NSUUIDChangedPersistentStoresKey = "changed"
 /// In a notification of a context: the new objects.
 public let NSInsertedObjectsKey = "inserted"
@@ -94,7 +94,7 @@ public let NSPersistentHistoryTrackingKey = "NSPersistentHistoryTrackingKey"
 public let NSPersistentHistoryTokenKey = "historyToken"
 /// In a notification of a remote change: the file of the store.
 public let NSPersistentStoreURLKey = "storeURL"
-/// Changes of other processes are told: a number that says yes or no.
+/// Changes are told by `NSPersistentStoreRemoteChange`, those of other processes too: a number that says yes or no.
 public let NSPersistentStoreRemoteChangeNotificationPostOptionKey =
   "NSPersistentStoreRemoteChangeNotificationOptionKey"
 /// Stages of a migration: an `NSStagedMigrationManager`.
@@ -121,5 +121,5 @@ public let NSMigrationEntityMappingKey = "entityMapping"
 public let NSMigrationPropertyMappingKey = "propertyMapping"
 /// The variable of the migration policy in expressions of mappings.
 public let NSMigrationEntityPolicyKey = "entityPolicy"
-/// The name of the query generation in a notification, which has none here.
+/// In a notification of a context that reads one state of its stores: the `NSQueryGenerationToken` of that.
 public let NSManagedObjectContextQueryGenerationKey = "NSManagedObjectContextQueryGenerationKey"

@@ -29,8 +29,8 @@ extension NSNotification.Name {
   /// A store is about to be detached. The object is the coordinator.
   public static let NSPersistentStoreCoordinatorWillRemoveStore =
     Notification.Name.persistentStoreCoordinatorWillRemoveStore
-  /// A store has a new transaction, of this process or of another one that has the option
-  /// `NSPersistentStoreRemoteChangeNotificationPostOptionKey`.
+  /// A store that was added with the option `NSPersistentStoreRemoteChangeNotificationPostOptionKey` has a new transaction, of this process or
+  /// another. It is posted on a queue of its own.
   public static let NSPersistentStoreRemoteChange = Notification.Name.persistentStoreRemoteChange
 }
 
@@ -93,12 +93,15 @@ extension NSManagedObjectContext {
       case .managedObjectContextDidSave: .NSManagedObjectContextDidSave
       default: notification.name
       }
-    let userInfo = notification.userInfo?.mapValues { value -> Any in
+    var userInfo = notification.userInfo?.mapValues { value -> Any in
       switch value {
       case let objects as [NSManagedObject]: Set(objects)
       case let ids as ChangedObjectIDs: Set(ids)
       default: value
       }
+    }
+    if let generation = queryGenerationToken {
+      userInfo?[NSManagedObjectContextQueryGenerationKey] = generation
     }
     NotificationCenter.default.post(name: name, object: self, userInfo: userInfo)
   }

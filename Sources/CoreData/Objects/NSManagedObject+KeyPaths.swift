@@ -1,5 +1,5 @@
-import Driftless
-import Foundation
+public import Driftless
+public import Foundation
 
 // Key paths, as key-value coding reads them: through objects, through collections of them, with operators, and into
 // dictionaries, which composite attributes give.
@@ -11,168 +11,70 @@ extension ManagedObject {
   /// and `@unionOfArrays`, `@distinctUnionOfArrays` and `@distinctUnionOfSets` on one of collections. Another operator, and a
   /// key that there is not, make the context's next save fail.
   public final func value(forKeyPath keyPath: String) -> Any? {
-    value(at: keyPath.split(separator: ".").map(String.init)[...])
-  }
-
-  private final func value(at path: ArraySlice<String>) -> Any? {
-    guard let key = path.first else { return self }
-    // The element of a composite attribute has a name with a dot.
-    if path.count > 1, entity.attributesByName[key] is NSCompositeAttributeDescription {
-      return value(forKey: path.joined(separator: "."))
-    }
-    return value(at: path.dropFirst(), of: value(forKey: key))
-  }
-
-  private final func value(at path: ArraySlice<String>, of value: Any?) -> Any? {
-    guard let value, !(value is NSNull) else { return nil }
-    guard let key = path.first else { return value }
-    if let object = value as? ManagedObject { return object.value(at: path) }
-    if let values = value as? [String: Any] {
-      return self.value(at: path.dropFirst(), of: values[key])
-    }
-    guard let collection = PathCollection(value) else {
-      if let member = OwnMember.reading(of: value, key) {
-        return self.value(at: path.dropFirst(), of: member())
-      }
-      refuse(key)
-      return nil
-    }
-    if key.hasPrefix("@") {
-      let rest = path.dropFirst()
-      guard let known = PathOperator(rawValue: key) else {
-        refuse(key)
-        return nil
-      }
-      let values = collection.elements.map { self.value(at: rest, of: $0) }
-      return known.result(of: values, count: collection.elements.count)
-    }
-    return collection.with(collection.elements.map { self.value(at: path, of: $0) })
+    ValuePath(refuse).value(at: ValuePath.keys(of: keyPath), of: self)
   }
 
   /// Sets the property at the end of a path of names: through to-one relationships, of all objects of a to-many one, and an
   /// element of a composite attribute. Nothing is set behind an absent object.
   public final func setValue(_ value: Any?, forKeyPath keyPath: String) {
-    set(value, at: keyPath.split(separator: ".").map(String.init)[...])
+    ValuePath(refuse).set(value, at: ValuePath.keys(of: keyPath), of: self)
   }
 
-  private final func set(_ value: Any?, at path: ArraySlice<String>) {
-    guard let key = path.first else { return }
-    if path.count == 1 || entity.attributesByName[key] is NSCompositeAttributeDescription {
-      return setValue(value, forKey: path.joined(separator: "."))
+  /// The to-many relationship at the end of a path of to-one relationships as a set that changes its object when it is changed.
+  public final func mutableSetValue(forKeyPath keyPath: String) -> NSMutableSet {
+    let end = end(of: keyPath)
+    return end.object.mutableSetValue(forKey: end.key)
+  }
+
+  /// The ordered relationship at the end of a path of to-one relationships as a set that changes its object when it is changed.
+  public final func mutableOrderedSetValue(forKeyPath keyPath: String) -> NSMutableOrderedSet {
+    let end = end(of: keyPath)
+    return end.object.mutableOrderedSetValue(forKey: end.key)
+  }
+
+  /// A list as one that sets the property when it is changed: of an attribute that holds one, and the objects of an ordered relationship.
+  public final func mutableArrayValue(forKey key: String) -> NSMutableArray {
+    KeyedArray(self, key)
+  }
+
+  /// As `mutableArrayValue(forKey:)`, of the object at the end of a path of to-one relationships.
+  public final func mutableArrayValue(forKeyPath keyPath: String) -> NSMutableArray {
+    let end = end(of: keyPath)
+    return end.object.mutableArrayValue(forKey: end.key)
+  }
+
+  /// Checks a value for the property at the end of a path of to-one relationships. Nothing is set.
+  /// - Throws: as `validateValue(_:forKey:)`.
+  public final func validateValue(
+    _ value: AutoreleasingUnsafeMutablePointer<AnyObject?>, forKeyPath keyPath: String
+  ) throws {
+    let end = end(of: keyPath)
+    try end.object.validateValue(value, forKey: end.key)
+  }
+
+  /// The object that has the last property of a path. Where the path leads nowhere it is this one, which has none of that name.
+  private final func end(of keyPath: String) -> (object: ManagedObject, key: String) {
+    var object = self
+    var keys = ValuePath.keys(of: keyPath)
+    while keys.count > 1, let key = keys.first, !object.isComposite(key) {
+      guard let next = object.value(forKey: key) as? ManagedObject else { return (self, keyPath) }
+      object = next
+      keys.removeFirst()
     }
-    let next = self.value(forKey: key)
-    if let object = next as? ManagedObject { return object.set(value, at: path.dropFirst()) }
-    guard let next else { return }
-    guard let objects = Self.objects(of: next) else { return refuse(path.joined(separator: ".")) }
-    for object in objects { object.set(value, at: path.dropFirst()) }
+    return (object, keys.joined(separator: "."))
   }
 
-  private final func refuse(_ key: String) {
+  /// Whether a key is that of a composite attribute, whose elements have names with dots.
+  final func isComposite(_ key: String) -> Bool {
+    entity.attributesByName[key] is NSCompositeAttributeDescription
+  }
+
+  /// The next save says that a key leads nowhere.
+  final func refuse(_ key: String) {
     deferError {
       throw ObjectError(
         .unknownProperty, "\(key) leads nowhere from \(entity.knownName)",
         suggestion: "Check the key path against the model.")
     }
-  }
-}
-
-/// A collection on a key path.
-private enum PathCollection {
-  case set([Any])
-  case orderedSet([Any])
-  case list([Any])
-
-  init?(_ value: Any) {
-    switch value {
-    case let set as Set<ManagedObject>: self = .set(Array(set))
-    case let set as Set<AnyHashable>: self = .set(set.map(\.base))
-    case let set as NSOrderedSet: self = .orderedSet(set.array)
-    case let set as NSSet: self = .set(set.allObjects)
-    case let list as [Any]: self = .list(list)
-    case let list as NSArray: self = .list(list.map { $0 })
-    default: return nil
-    }
-  }
-
-  var elements: [Any] {
-    switch self {
-    case .set(let elements), .orderedSet(let elements), .list(let elements): elements
-    }
-  }
-
-  /// A collection of the same kind: sets leave absent values out, a list has `NSNull` there.
-  func with(_ values: [Any?]) -> Any {
-    let present = values.compactMap { $0 }
-    switch self {
-    case .set: return Self.set(of: present)
-    case .orderedSet: return NSOrderedSet(array: PathOperator.distinct(present))
-    case .list: return values.map { $0 ?? NSNull() }
-    }
-  }
-
-  static func set(of values: [Any]) -> Any {
-    if !values.isEmpty, let objects = values as? [ManagedObject] { return Set(objects) }
-    let hashable = values.compactMap { $0 as? AnyHashable }
-    return hashable.count == values.count ? Set(hashable) : NSSet(array: values)
-  }
-}
-
-/// What key-value coding makes of a collection.
-private enum PathOperator: String {
-  case count = "@count"
-  case sum = "@sum"
-  case average = "@avg"
-  case least = "@min"
-  case greatest = "@max"
-  case union = "@unionOfObjects"
-  case distinctUnion = "@distinctUnionOfObjects"
-  case unionOfArrays = "@unionOfArrays"
-  case distinctUnionOfArrays = "@distinctUnionOfArrays"
-  case distinctUnionOfSets = "@distinctUnionOfSets"
-
-  /// - Parameter values: Of the elements; nil for those that have none, which count as 0 in a sum.
-  func result(of values: [Any?], count: Int) -> Any? {
-    let present = values.compactMap { $0 is NSNull ? nil : $0 }
-    switch self {
-    case .count: return NSNumber(value: count)
-    case .sum: return Self.sum(present)
-    case .average:
-      guard count > 0 else { return NSNumber(value: 0) }
-      let sum = Self.sum(present)
-      if let sum = sum as? NSDecimalNumber {
-        return NSDecimalNumber(decimal: sum.decimalValue / Decimal(count))
-      }
-      return NSNumber(value: sum.doubleValue / Double(count))
-    case .least: return Self.extreme(present, .orderedAscending)
-    case .greatest: return Self.extreme(present, .orderedDescending)
-    case .union: return present
-    case .distinctUnion: return Self.distinct(present)
-    case .unionOfArrays: return Self.parts(present)
-    case .distinctUnionOfArrays: return Self.distinct(Self.parts(present))
-    case .distinctUnionOfSets: return PathCollection.set(of: Self.parts(present))
-    }
-  }
-
-  private static func sum(_ values: [Any]) -> NSNumber {
-    var sum = NumberSum()
-    for value in values.compactMap(propertyValue) { sum.add(value) }
-    return sum.result
-  }
-
-  private static func extreme(_ values: [Any], _ wanted: ComparisonResult) -> Any? {
-    values.reduce(nil as Any?) { best, next in
-      guard let best else { return next }
-      let found = order(propertyValue(next) ?? .null, propertyValue(best) ?? .null)
-      return found == wanted ? next : best
-    }
-  }
-
-  static func distinct(_ values: [Any]) -> [Any] {
-    var seen: Set<AnyHashable> = []
-    return values.filter { ($0 as? AnyHashable).map { seen.insert($0).inserted } ?? true }
-  }
-
-  private static func parts(_ collections: [Any]) -> [Any] {
-    collections.flatMap { PathCollection($0)?.elements ?? [$0] }
   }
 }

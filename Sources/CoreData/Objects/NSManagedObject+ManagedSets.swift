@@ -22,9 +22,10 @@ extension ManagedObject {
     _ objects: Any, at indexes: IndexSet, forKey key: String
   ) {
     var related = self[ToMany<ManagedObject, ManagedObject>(key)].array
+    var known = Set(related)
     for (object, index) in zip(Self.named(objects), indexes) {
       precondition(index <= related.count, "\(entity.knownName).\(key) has no place \(index)")
-      if !related.contains(where: { $0 === object }) { related.insert(object, at: index) }
+      if known.insert(object).inserted { related.insert(object, at: index) }
     }
     setStoredValue(related, key)
   }
@@ -45,9 +46,12 @@ extension ManagedObject {
     at indexes: IndexSet, with objects: Any, forKey key: String
   ) {
     var related = self[ToMany<ManagedObject, ManagedObject>(key)].array
+    var known = Set(related)
     for (object, index) in zip(Self.named(objects), indexes) {
       precondition(index < related.count, "\(entity.knownName).\(key) has no place \(index)")
-      if !related.contains(where: { $0 === object }) { related[index] = object }
+      guard known.insert(object).inserted else { continue }
+      known.remove(related[index])
+      related[index] = object
     }
     setStoredValue(related, key)
   }

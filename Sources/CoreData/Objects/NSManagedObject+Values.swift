@@ -131,10 +131,15 @@ extension ManagedObject {
     outward(knownValuesBeforeEvent())
   }
 
-  /// Values as last read or saved; of all attributes and to-one relationships for nil. `NSNull` for none.
+  /// Values as last read or saved; of all attributes and to-one relationships for nil. `NSNull` for none. What is transient is in
+  /// no store, and not among them.
   public final func committedValues(forKeys keys: [String]?) -> [String: Any] {
     // A new object has none.
-    isInserted ? [:] : outward(knownCommittedValues(forKeys: keys))
+    if isInserted { return [:] }
+    return outward(
+      knownCommittedValues(forKeys: keys).filter {
+        entity.propertiesByName[$0.key]?.isTransient != true
+      })
   }
 
   /// The IDs at the other end of a relationship, without reading these objects.

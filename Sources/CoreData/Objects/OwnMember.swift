@@ -35,7 +35,7 @@ enum OwnMember {
     "managedObjectClassName": { $0.managedObjectClassName },
     "isAbstract": { NSNumber(value: $0.isAbstract) },
     "abstract": { NSNumber(value: $0.isAbstract) }, "superentity": { $0.superentity },
-    "renamingIdentifier": { $0.renamingIdentifier }, "userInfo": { $0.knownUserInfo },
+    "renamingIdentifier": { $0.renamingIdentifier }, "userInfo": { $0.userInfo },
   ]
 
   private static let ofIDs: [String: @Sendable (NSManagedObjectID) -> Any?] = [

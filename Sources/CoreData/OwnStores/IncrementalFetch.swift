@@ -19,8 +19,21 @@ extension NSManagedObjectContext {
     if request.resultType == .dictionaryResultType {
       return try stores.flatMap { try answer(of: $0, asked) }.map { $0 as? NSDictionary ?? $0 }
     }
-    asked.resultType = .managedObjectResultType
     base.processPendingChanges()
+    // The store answers as it is asked where nothing unsaved is to be looked at.
+    if parent == nil, !request.includesPendingChanges || !hasChanges {
+      switch request.resultType {
+      case .managedObjectIDResultType:
+        return try stores.flatMap { try answer(of: $0, asked) }.map {
+          ($0 as? NSManagedObject)?.objectID ?? $0
+        }
+      case .countResultType:
+        let counts = try stores.map { try Self.count(in: answer(of: $0, asked), entity) }
+        return [NSNumber(value: counts.reduce(0, +))]
+      default: break
+      }
+    }
+    asked.resultType = .managedObjectResultType
     let objects = try objects(asked, stores, entity)
     switch request.resultType {
     case .managedObjectIDResultType: return objects.map(\.objectID)
@@ -55,6 +68,17 @@ extension NSManagedObjectContext {
     }
     if request.includesPendingChanges, hasChanges { try overlay(&objects, request, entity) }
     return objects
+  }
+
+  /// A count is a list of one number; who gives what it counts is understood as well.
+  private static func count(in answer: [Any], _ entity: NSEntityDescription) throws -> Int {
+    if answer.count == 1, let number = answer[0] as? NSNumber { return number.intValue }
+    guard answer.allSatisfy({ $0 is NSManagedObject || $0 is NSManagedObjectID }) else {
+      throw FetchError(
+        .typeMismatch, "The store answered with no count of \(entity.knownName)",
+        suggestion: "Let execute(_:with:) give an array with one NSNumber.")
+    }
+    return answer.count
   }
 
   private func answer(

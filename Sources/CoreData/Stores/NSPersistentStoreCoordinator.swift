@@ -63,6 +63,7 @@ extension PersistentStoreCoordinator {
       // Known before it is told that it has the store.
       StoreOwners.note(self)
       let described = description.copy()
+      described.storeOptions.postsAsCoreData = true
       described.configuration = known(description.configuration)
       // As Core Data lays out new files; one that has tables keeps them, and in memory an object may be in several sets.
       described.storeOptions.holdsToManyInColumns = description.knownType != .inMemory
@@ -129,7 +130,7 @@ extension PersistentStoreCoordinator {
     try Self.metadata(ofType: storeType, at: url)
   }
 
-  /// What the store in a file says of itself, without opening it for work.
+  /// What the store in a file says of itself, without opening it for work, for which options have no effect.
   /// - Throws: 134080 when there is no store.
   public class func metadataForPersistentStore(
     ofType storeType: String, at url: URL, options: [AnyHashable: Any]? = nil
@@ -137,7 +138,7 @@ extension PersistentStoreCoordinator {
     try Self.metadata(ofType: storeType, at: url)
   }
 
-  /// What the store in a file says of itself, without opening it for work.
+  /// What the store in a file says of itself, without opening it for work, for which options have no effect.
   /// - Throws: 134080 when there is no store.
   public class func metadataForPersistentStore(
     type storeType: NSPersistentStore.StoreType, at storeURL: URL,
@@ -154,38 +155,45 @@ extension PersistentStoreCoordinator {
   }
 
   private class func setMetadata(
-    _ metadata: [String: Any]?, ofType type: String?, at url: URL
+    _ metadata: [String: Any]?, ofType type: String?, at url: URL,
+    _ options: [AnyHashable: Any]? = nil
   ) throws {
-    guard let own = type.flatMap({ StoreClasses[$0] }) else {
-      return try PersistentStore.setMetadata(metadata, forPersistentStoreAt: url)
-    }
-    do { try own.setMetadata(metadata, at: url) } catch { throw cocoaError(error) }
+    do {
+      if let own = type.flatMap({ StoreClasses[$0] }) {
+        return try own.setMetadata(metadata, at: url)
+      }
+      if let type { try StoreTypes.check(type, options) }
+      try PersistentStore.setMetadata(metadata, forPersistentStoreAt: url)
+    } catch { throw cocoaError(error) }
   }
 
-  /// Sets what the store in a file says of itself.
-  /// - Throws: 134060 for values that no property list can have, or what kept the file from being written.
+  /// Sets what the store in a file says of itself, at once.
+  /// - Throws: 134000 for a type and 134060 for an option that there is not, and 134060 for values that no property list can have;
+  ///   what kept the file from being written.
   public class func setMetadata(
     _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String?, at url: URL
   ) throws {
     try setMetadata(metadata, ofType: storeType, at: url)
   }
 
-  /// Sets what the store in a file says of itself.
-  /// - Throws: 134060 for values that no property list can have, or what kept the file from being written.
+  /// Sets what the store in a file says of itself, at once.
+  /// - Throws: 134000 for a type and 134060 for an option that there is not, and 134060 for values that no property list can have;
+  ///   what kept the file from being written.
   public class func setMetadata(
     _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String, at url: URL,
     options: [AnyHashable: Any]? = nil
   ) throws {
-    try setMetadata(metadata, ofType: storeType, at: url)
+    try setMetadata(metadata, ofType: storeType, at: url, options)
   }
 
-  /// Sets what the store in a file says of itself.
-  /// - Throws: 134060 for values that no property list can have, or what kept the file from being written.
+  /// Sets what the store in a file says of itself, at once.
+  /// - Throws: 134000 for a type and 134060 for an option that there is not, and 134060 for values that no property list can have;
+  ///   what kept the file from being written.
   public class func setMetadata(
     _ metadata: [String: Any]?, type storeType: NSPersistentStore.StoreType, at storeURL: URL,
     options: [AnyHashable: Any]? = nil
   ) throws {
-    try setMetadata(metadata, ofType: storeType.rawValue, at: storeURL)
+    try setMetadata(metadata, ofType: storeType.rawValue, at: storeURL, options)
   }
 
   // MARK: Files
@@ -220,26 +228,27 @@ extension PersistentStoreCoordinator {
   }
 
   /// Empties the store at a URL.
-  /// - Throws: what kept it from being done.
+  /// - Throws: 134000 for a type and 134060 for an option that there is not; what kept it from being done.
   public func destroyPersistentStore(
     at url: URL, ofType storeType: String, options: [AnyHashable: Any]? = nil
   ) throws {
     do {
       if StoreClasses[storeType] != nil { return try FileManager.default.removeItem(at: url) }
+      try StoreTypes.check(storeType, options)
       try destroyPersistentStore(at: url)
     } catch { throw cocoaError(error) }
   }
 
   /// Empties the store at a URL.
-  /// - Throws: what kept it from being done.
+  /// - Throws: 134000 for a type and 134060 for an option that there is not; what kept it from being done.
   public func destroyPersistentStore(
     at url: URL, type storeType: NSPersistentStore.StoreType, options: [AnyHashable: Any]? = nil
   ) throws {
-    try destroyPersistentStore(at: url, ofType: storeType.rawValue)
+    try destroyPersistentStore(at: url, ofType: storeType.rawValue, options: options)
   }
 
   /// Puts the content of one store in place of another's.
-  /// - Throws: what kept it from being done.
+  /// - Throws: 134000 for a type and 134060 for an option that there is not; what kept it from being done.
   public func replacePersistentStore(
     at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
     withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
@@ -250,23 +259,23 @@ extension PersistentStoreCoordinator {
         try BinaryStoreFile.checkIsNoDatabase(sourceURL)
         return try Data(contentsOf: sourceURL).write(to: destinationURL, options: .atomic)
       }
-      try StoreTypes.check(storeType)
-      for options in [destinationOptions, sourceOptions] {
-        _ = try options.map { try StoreOptions().with($0) }
-      }
+      try StoreTypes.check(storeType, destinationOptions)
+      try StoreTypes.check(storeType, sourceOptions)
       try replacePersistentStore(at: destinationURL, withPersistentStoreFrom: sourceURL)
     } catch { throw cocoaError(error) }
   }
 
   /// Puts the content of one store in place of another's.
-  /// - Throws: what kept it from being done.
+  /// - Throws: 134000 for a type and 134060 for an option that there is not; what kept it from being done.
   public func replacePersistentStore(
     at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
     withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
     type sourceType: NSPersistentStore.StoreType
   ) throws {
     try replacePersistentStore(
-      at: destinationURL, withPersistentStoreFrom: sourceURL, ofType: sourceType.rawValue)
+      at: destinationURL, destinationOptions: destinationOptions,
+      withPersistentStoreFrom: sourceURL, sourceOptions: sourceOptions,
+      ofType: sourceType.rawValue)
   }
 
   // MARK: Work
@@ -277,11 +286,20 @@ extension PersistentStoreCoordinator {
   }
 
   /// Carries a request out in a context, on the caller's thread.
-  /// - Throws: as the context's `execute(_:)`.
+  ///
+  /// - Returns: An array of what a fetch request asks for; an empty one for a request to save, which saves the context; else what the context's
+  ///   `execute(_:)` gives.
+  /// - Throws: as the context's `fetch(_:)`, `save()` and `execute(_:)`.
   public func execute(
     _ request: NSPersistentStoreRequest, with context: NSManagedObjectContext
   ) throws -> Any {
-    try context.execute(request)
+    switch request {
+    case let fetch as any ListedRequest: return try fetch.list(in: context)
+    case is NSSaveChangesRequest:
+      try context.save()
+      return [Any]()
+    default: return try context.execute(request)
+    }
   }
 
   /// The place in the history after everything that stores have recorded; nil when one cannot be read.
@@ -337,62 +355,5 @@ extension PersistentStoreCoordinator {
   @preconcurrency
   public func perform(_ block: @escaping @Sendable () -> Void) {
     StoreOwners.queue(of: self).async(block)
-  }
-}
-
-/// The types of stores that there are.
-enum StoreTypes {
-  static func check(_ type: String) throws {
-    let own = [NSSQLiteStoreType, NSInMemoryStoreType]
-    guard !own.contains(type) else { return }
-    let all = (own + StoreClasses.all.keys.sorted()).joined(separator: ", ")
-    throw CocoaError(
-      .persistentStoreInvalidType,
-      userInfo: [
-        NSLocalizedDescriptionKey: "There are no stores of type \(type), but of these: \(all).",
-        NSLocalizedRecoverySuggestionErrorKey:
-          "Use one of them, or register a class for the type: registerStoreClass(_:forStoreType:).",
-      ])
-  }
-}
-
-extension StoreOptions {
-  /// These with what is given by Core Data's keys.
-  /// - Throws: 134060 for what a store cannot have.
-  fileprivate func with(_ given: [AnyHashable: Any]) throws -> StoreOptions {
-    var options = self
-    var known: [String: any Sendable] = [:]
-    for (key, value) in given {
-      guard let key = key.base as? String, !isWithoutEffect(key, value) else { continue }
-      if let manager = value as? NSStagedMigrationManager {
-        options.stagedMigration = manager.known
-      } else {
-        known[key] = optionValue(value)
-      }
-    }
-    try options.apply(known)
-    return options
-  }
-}
-
-extension PersistentStoreDescription {
-  fileprivate static func made(
-    _ type: String, _ configuration: String?, _ url: URL?, _ options: [AnyHashable: Any]?
-  ) -> PersistentStoreDescription {
-    let description = PersistentStoreDescription()
-    description.type = type
-    description.url = url
-    description.configuration = configuration
-    // By this way a store is not migrated unless an option says so.
-    description.shouldMigrateStoreAutomatically = false
-    for (key, value) in options ?? [:] {
-      guard let key = key.base as? String, !isWithoutEffect(key, value) else { continue }
-      if let manager = value as? NSStagedMigrationManager {
-        description.storeOptions.stagedMigration = manager.known
-      } else {
-        description.setKnownOption(optionValue(value), forKey: key)
-      }
-    }
-    return description
   }
 }

@@ -44,12 +44,12 @@ extension PersistentStoreCoordinator {
 }
 
 /// Whether an option makes no difference here, nor in Core Data: that no history is to be kept, which is kept all the same, and
-/// a key of notifications.
+/// a key that is none of a store's, which the log names.
 func isWithoutEffect(_ key: String, _ value: Any) -> Bool {
   switch key {
   case NSPersistentHistoryTrackingKey: (value as? NSNumber)?.boolValue != true
   case NSPersistentHistoryTokenKey: true
-  default: false
+  default: StoreOptionKey.isPassedOver(key)
   }
 }
 

@@ -1,7 +1,8 @@
 import Foundation
+import Logging
 
 /// Core Data's keys of options, and what they are here.
-enum StoreOptionKey {
+package enum StoreOptionKey {
   static let pragmas = "NSSQLitePragmasOption"
   static let vacuum = "NSSQLiteManualVacuumOption"
   static let toManyPairs = "DriftlessToManyPairsOption"
@@ -19,7 +20,26 @@ enum StoreOptionKey {
   /// Without a meaning on Linux, or done anyway.
   private static let without: Set<String> = [
     "NSPersistentStoreFileProtectionKey", "NSSQLiteAnalyzeOption",
+    "NSPersistentStoreForceDestroyOption", "NSBinaryStoreSecureDecodingClasses",
+    "NSBinaryStoreInsecureDecodingCompatibilityOption", "NSValidateXMLStoreOption",
   ]
+  /// Those with values of their own.
+  private static let others: Set<String> = [
+    "NSPersistentHistoryTrackingKey", "NSPersistentStoreTimeoutOption",
+    "NSPersistentStoreConnectionPoolMaxSize", "NSPersistentStoreConnectionPoolMaxSizeKey", vacuum,
+    pragmas, "NSPersistentStoreStagedMigrationManagerOptionKey",
+  ]
+
+  /// Whether a key is none of a store's, so that code for Core Data, which passes such keys over, goes on; the log says so. One
+  /// of this library's own that is not spelt right is no such key: it is refused.
+  package static func isPassedOver(_ key: String) -> Bool {
+    guard flags[key] == nil, !others.contains(key), !without.contains(key),
+      !key.hasPrefix("Driftless")
+    else { return false }
+    Logger(label: "driftless.store").warning(
+      "The option \(key) of a store is unknown here, and without effect")
+    return true
+  }
 
   static func apply(_ value: any Sendable, forKey key: String, to options: inout StoreOptions)
     throws

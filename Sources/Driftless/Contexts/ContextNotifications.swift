@@ -19,8 +19,8 @@ extension Notification.Name {
   /// ``PersistentHistoryTransaction/objectIDNotification()``, they are sets.
   public static let managedObjectContextDidSaveObjectIDs = Notification.Name(
     "NSManagedObjectContextDidSaveObjectIDsNotification")
-  /// A context took over changes that were made elsewhere: `userInfo` is as of a save, with the objects that the context
-  /// had, and has anew, under `refreshedObjectIDs`.
+  /// A context took over changes that were made elsewhere: `userInfo` is as of a save. What others changed, and the context
+  /// had and has anew, is under `updatedObjectIDs` and under `refreshedObjectIDs`.
   public static let managedObjectContextDidMergeChangesObjectIDs = Notification.Name(
     "NSManagedObjectContextDidMergeChangesObjectIDsNotification")
 }
@@ -83,8 +83,8 @@ extension ManagedObjectContext {
     post(
       .managedObjectContextDidMergeChangesObjectIDs,
       changes.info([
-        .insertedObjectIDs: changes.ids(\.inserted), .refreshedObjectIDs: changes.ids(\.updated),
-        .deletedObjectIDs: changes.ids(\.deleted),
+        .insertedObjectIDs: changes.ids(\.inserted), .updatedObjectIDs: changes.ids(\.updated),
+        .refreshedObjectIDs: changes.ids(\.updated), .deletedObjectIDs: changes.ids(\.deleted),
       ]))
   }
 }

@@ -35,6 +35,25 @@ extension ManagedObjectContext: ObjectSource {
     object.state.note(.deletedInEvent)
   }
 
+  /// An object that others deleted is a deleted one here, with the values that it has; a fault reads as empty. What unsaved changes
+  /// made refer to it refers to nothing. The rules of its relationships were followed by the save that deleted it.
+  ///
+  /// - Returns: Whether it was not deleted already.
+  func countAsDeletedByOthers(_ object: ManagedObject) -> Bool {
+    guard !object.isInserted, !object.state.contains(.preparing) else { return false }
+    let wasDeleted = object.isDeleted
+    if object.lacksValues {
+      end(object, false)
+    } else {
+      object.state.lackRow()
+    }
+    guard !wasDeleted else { return false }
+    object.cutUnsavedReferences()
+    object.state.delete()
+    graph.ledger.list(object)
+    return true
+  }
+
   /// Reads the values of a fault; an object without a row reads as empty.
   func read(_ object: ManagedObject) throws {
     end(object, try takeValuesBeneath(object))

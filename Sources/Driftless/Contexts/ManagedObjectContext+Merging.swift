@@ -225,6 +225,10 @@ extension ManagedObjectContext {
       guard let object = graph.registered(key, in: part.plan.index),
         object.shape.number == key.entity
       else { continue }
+      if standIn.keepsMergedDeletes {
+        if countAsDeletedByOthers(object) { deleted.append(object) }
+        continue
+      }
       // Unsaved changes meet the delete at the save, where the merge policy decides.
       if object.isUpdated && !object.isOnlyTouched { continue }
       dismiss([object])

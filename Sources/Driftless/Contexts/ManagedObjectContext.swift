@@ -79,6 +79,9 @@ public final class ManagedObjectContext {
     package var tellsAccessorErrorsOnce = false
     /// Whether objects may be made before the coordinator has a store: they wait for one.
     package var makesObjectsWithoutStore = false
+    /// Whether what others deleted is, after a merge, a deleted object of the context, whatever was changed of it, until the next
+    /// save lets go of it. Otherwise it leaves at once, unless it has unsaved changes.
+    package var keepsMergedDeletes = false
   }
 
   package var standIn = StandIn()

@@ -74,6 +74,15 @@ extension ManagedObjectContext {
     return graph.register(shape, key: id.key.key, state: .fault, as: shape.classToMake)
   }
 
+  /// The ID of the object of a key which another object refers to.
+  package func objectID(
+    of key: ObjectKey, beside owner: ManagedObjectID
+  ) -> ManagedObjectID? {
+    let known = registeredObject(for: owner)?.shape.planIndex
+    let index = known ?? plan(identifier: owner.storeIdentifier)?.index
+    return index.flatMap { graph.objectID(for: key, in: $0) }
+  }
+
   /// Takes in an object that was just made here.
   package func welcome(_ object: ManagedObject) { take(object) }
 

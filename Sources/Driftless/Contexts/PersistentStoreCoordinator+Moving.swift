@@ -26,6 +26,7 @@ extension PersistentStoreCoordinator {
     _ store: PersistentStore, to url: URL?, options: StoreOptions? = nil
   ) throws -> PersistentStore {
     let plan = try plan(of: store)
+    defer { tellIfMoved(store) }
     return try store.whileNobodyWrites {
       let copy = try store.copy(to: url, options: options ?? store.options)
       try move(plan, to: copy)
@@ -53,6 +54,7 @@ extension PersistentStoreCoordinator {
         .invalidArgument, "A store in memory has no file.",
         suggestion: "Save it as one with migratePersistentStore.")
     }
+    defer { tellIfMoved(store) }
     return try store.whileNobodyWrites(movedTo: url) {
       // What lies in the write-ahead log under the former name belongs into the file, wherever that is now.
       store.checkpointNow(movedTo: url)
@@ -72,6 +74,15 @@ extension PersistentStoreCoordinator {
         throw error
       }
     }
+  }
+
+  /// Tells observers, with no lock held, that another object stands for a store from now on.
+  private func tellIfMoved(_ former: PersistentStore) {
+    guard let present = persistentStore(withIdentifier: former.identifier), present !== former
+    else { return }
+    post(
+      .persistentStoreCoordinatorStoresDidChange, added: [present], removed: [former],
+      changed: [former, present])
   }
 
   private func move(_ plan: ObjectPlan, to store: PersistentStore) throws {

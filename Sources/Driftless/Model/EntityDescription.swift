@@ -28,6 +28,7 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
     var uniquenessConstraints: [[String]] = []
     var indexes: [FetchIndexDescription] = []
     var userInfo: [String: String] = [:]
+    var givenUserInfo: [AnyHashable: Any]?
     var versionHashModifier: String?
     var renamingIdentifier: String?
     var coreSpotlightDisplayNameFormat: String?
@@ -141,7 +142,17 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
   @_disfavoredOverload
   public var userInfo: [String: String] {
     get { values.userInfo }
-    set { edit { $0.userInfo = newValue } }
+    set {
+      edit {
+        $0.userInfo = newValue
+        $0.givenUserInfo = nil
+      }
+    }
+  }
+  /// What was given as `userInfo` under Core Data's names, where not all of it is text: a file has the texts alone.
+  package var givenUserInfo: [AnyHashable: Any]? {
+    get { values.givenUserInfo }
+    set { edit { $0.givenUserInfo = newValue } }
   }
   /// Any text: another one gives another version hash.
   public var versionHashModifier: String? {

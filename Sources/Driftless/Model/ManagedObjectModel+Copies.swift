@@ -6,7 +6,9 @@ extension ManagedObjectModel {
   /// - Throws: ``ModelError`` when a default value is a reference, which no model can hold.
   @_disfavoredOverload
   public func copy() throws(ModelError) -> ManagedObjectModel {
-    try ModelArchive.model(from: ModelArchive.encode(self))
+    let copy = try ModelArchive.model(from: ModelArchive.encode(self))
+    for entity in entities { copy.entitiesByName[entity.name]?.takeGivenUserInfo(of: entity) }
+    return copy
   }
 
   /// One model with the entities, configurations and fetch request templates of several, which stay
@@ -60,5 +62,16 @@ extension ManagedObjectModel {
     ModelError(
       .duplicateName, element: name, "the models describe two different \(kind) of this name",
       suggestion: "Rename one of them, or merge models of one version only.")
+  }
+}
+
+extension EntityDescription {
+  /// Takes over, of itself and its own properties, what an archive does not hold.
+  fileprivate func takeGivenUserInfo(of original: EntityDescription) {
+    if let given = original.givenUserInfo { givenUserInfo = given }
+    for property in original.ownProperties {
+      guard let given = property.givenUserInfo else { continue }
+      ownProperties.first { $0.name == property.name }?.givenUserInfo = given
+    }
   }
 }

@@ -12,6 +12,7 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
     var isOptional = true
     var isTransient = false
     var userInfo: [String: String] = [:]
+    var givenUserInfo: [AnyHashable: Any]?
     var versionHashModifier: String?
     var renamingIdentifier: String?
     var isIndexed = false
@@ -48,7 +49,17 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
   @_disfavoredOverload
   public var userInfo: [String: String] {
     get { values.userInfo }
-    set { edit { $0.userInfo = newValue } }
+    set {
+      edit {
+        $0.userInfo = newValue
+        $0.givenUserInfo = nil
+      }
+    }
+  }
+  /// What was given as `userInfo` under Core Data's names, where not all of it is text: a file has the texts alone.
+  package var givenUserInfo: [AnyHashable: Any]? {
+    get { values.givenUserInfo }
+    set { edit { $0.givenUserInfo = newValue } }
   }
   /// Any text: another one gives another version hash.
   public var versionHashModifier: String? {

@@ -17,6 +17,8 @@ package final class ContextQueue: Sendable {
 
   private let queue: DispatchQueue
   private let state = Mutex(State())
+  /// How many threads work with the queue, of which all but one wait.
+  private let holders = Atomic(0)
 
   private typealias Piece = @Sendable () -> Void
 
@@ -51,8 +53,7 @@ package final class ContextQueue: Sendable {
     return try queue.sync { try hold(for: waiting, body) }
   }
 
-  /// Does the work as ``sync(_:)`` does, unless the queue is taken for longer than a moment: what takes it may be waiting for
-  /// the caller.
+  /// Does the work as ``sync(_:)`` does, unless the queue is at work for longer than a moment: that may be waiting for the caller.
   ///
   /// - Returns: Whether it was done.
   package func syncUnlessTaken(_ body: () throws -> Void) rethrows -> Bool {
@@ -61,8 +62,9 @@ package final class ContextQueue: Sendable {
       return true
     }
     let loan = QueueLoan()
+    let isAtWork = self.isAtWork
     async { loan.offer() }
-    guard loan.take() else { return false }
+    guard loan.take(isAtWork) else { return false }
     defer { loan.giveBack() }
     try hold(for: Self.isOnMain ? Holding(.main, Self.held) : Self.held, body)
     return true
@@ -88,6 +90,11 @@ package final class ContextQueue: Sendable {
 
   /// How many pieces of work were sent and have not begun.
   package var waitingCount: Int { state.withLock { $0.pieces.count } }
+
+  /// Whether a piece of its work goes on or waits.
+  private var isAtWork: Bool {
+    holders.load(ordering: .relaxed) > 0 || state.withLock { !$0.pieces.isEmpty }
+  }
 
   // MARK: Pieces of work
 
@@ -194,6 +201,8 @@ package final class ContextQueue: Sendable {
   private func hold<Value>(
     for waiting: Holding?, _ body: () throws -> Value
   ) rethrows -> Value {
+    holders.add(1, ordering: .relaxed)
+    defer { holders.subtract(1, ordering: .relaxed) }
     let before = Self.held
     let holding = Holding(self, waiting)
     Self.held = holding

@@ -57,6 +57,23 @@ extension ManagedObject {
     }
   }
 
+  /// Others deleted it: what unsaved changes made refer to it refers to nothing.
+  final func cutUnsavedReferences() {
+    for case let relation? in shape.relations where relation.inverseSlot >= 0 {
+      let slot = relation.slot
+      let ends =
+        relation.isToMany
+        ? collection(ifUsed: slot)?.added ?? [] : changed.contains(slot) ? references(slot) : []
+      for end in ends {
+        if relation.inverseIsToMany {
+          forgetChange(at: end, relation.inverseSlot)
+        } else {
+          graph?.registered(end, in: shape.planIndex)?.unlink(self, at: relation.inverseSlot)
+        }
+      }
+    }
+  }
+
   private final func references(_ slot: Int) -> [ObjectKey] {
     if case .reference(let key) = values[slot] { [key] } else { [] }
   }

@@ -81,12 +81,22 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
 
   /// Adds objects that are not there.
   public mutating func formUnion(_ objects: some Sequence<Element>) {
-    for object in Array(objects) { insert(object) }
+    guard case .list(let present) = storage else {
+      for object in Array(objects) { insert(object) }
+      return
+    }
+    var seen = Set(present.lazy.map { ObjectIdentifier($0) })
+    storage = .list(present + objects.filter { seen.insert(ObjectIdentifier($0)).inserted })
   }
 
   /// Takes objects out.
   public mutating func subtract(_ objects: some Sequence<Element>) {
-    for object in Array(objects) { remove(object) }
+    guard case .list(let present) = storage else {
+      for object in Array(objects) { remove(object) }
+      return
+    }
+    let gone = Set(objects.lazy.map { ObjectIdentifier($0) })
+    storage = .list(present.filter { !gone.contains(ObjectIdentifier($0)) })
   }
 
   /// Takes all objects out.

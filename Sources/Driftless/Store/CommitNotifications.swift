@@ -1,3 +1,4 @@
+import Dispatch
 public import Foundation
 import Synchronization
 
@@ -31,6 +32,23 @@ final class CommitNotifications: Sendable {
     deinit { end() }
   }
 
+  /// Where ``Foundation/Notification/Name/persistentStoreRemoteChange`` is posted.
+  enum Posting {
+    /// On the thread that committed, before the save returns.
+    case whereCommitted
+    /// On a queue of its own.
+    case aside
+    case never
+
+    init(_ options: StoreOptions) {
+      guard options.postsAsCoreData else {
+        self = .whereCommitted
+        return
+      }
+      self = options.postsRemoteChanges ? .aside : .never
+    }
+  }
+
   private struct State {
     var streams: [Int: AsyncStream<Int64>.Continuation] = [:]
     var followers: [Int: @Sendable (StoreCommits) -> Void] = [:]
@@ -57,10 +75,14 @@ final class CommitNotifications: Sendable {
   private let state = Mutex(State())
   private let url: URL?
   private let store: String
+  private let posting: Posting
+  /// Of all stores, as they come.
+  private static let postingQueue = DispatchQueue(label: "driftless.remote-changes")
 
-  init(url: URL?, store: String) {
+  init(url: URL?, store: String, _ posting: Posting = .whereCommitted) {
     self.url = url
     self.store = store
+    self.posting = posting
   }
 
   /// A transaction was committed. One that was told before is not told again.
@@ -130,6 +152,14 @@ final class CommitNotifications: Sendable {
   }
 
   private func post(_ transaction: Int64) {
+    switch posting {
+    case .never: return
+    case .whereCommitted: postHere(transaction)
+    case .aside: Self.postingQueue.async { self.postHere(transaction) }
+    }
+  }
+
+  private func postHere(_ transaction: Int64) {
     var info: [String: Any] = [
       "storeIdentifier": store, "transactionNumber": transaction, "NSStoreUUID": store,
       "historyToken": PersistentHistoryToken(numbers: [store: transaction]),

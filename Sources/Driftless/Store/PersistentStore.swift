@@ -161,7 +161,8 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
       file: file, writer: connection, lock: lock, files: openedFiles)
     let number = openedFiles?.file
     logLinker = file.options.isReadOnly ? nil : file.url.map { LogLinker(url: $0, file: number) }
-    notifications = CommitNotifications(url: file.url, store: opened.identifier)
+    notifications = CommitNotifications(
+      url: file.url, store: opened.identifier, CommitNotifications.Posting(file.options))
     if options.postsRemoteChanges {
       notifications.watch { [weak self] in self?.newestTransaction }
     }
@@ -237,7 +238,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
     self.identifier = identifier
     tag = StoreTags.tag(of: identifier)
     notifications.close()
-    notifications = CommitNotifications(url: nil, store: identifier)
+    notifications = CommitNotifications(url: nil, store: identifier, .never)
   }
 
   /// Stands for what lies elsewhere.

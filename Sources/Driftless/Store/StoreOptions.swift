@@ -23,6 +23,9 @@ public struct StoreOptions: Hashable, Sendable {
   /// Whether `.persistentStoreRemoteChange` is posted for what other processes commit, even while nobody reads
   /// `changes()`.
   public var postsRemoteChanges: Bool
+  /// Whether `.persistentStoreRemoteChange` is posted as by Core Data: with ``postsRemoteChanges`` alone, and from a queue of its own,
+  /// so that an observer may wait for whoever waits for the save.
+  package var postsAsCoreData = false
   /// Whether the file is read as one that nobody changes: no lock is taken, and nothing is made beside it. For a file on a
   /// medium that cannot be written, or one that must stay as it is; wrong for a file that somebody may write meanwhile.
   public var isImmutable: Bool

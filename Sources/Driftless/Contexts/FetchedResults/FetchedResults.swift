@@ -84,8 +84,10 @@ public final class FetchedResults<Object: ManagedObject> {
     nonisolated(unsafe) weak let results = self  // a context posts where it and these are used
     observers.append(
       NotificationCenter.default.addObserver(forName: name, object: context, queue: nil) {
-        // Without these it is the end of an event, of changes that are not saved.
-        guard let changes = $0.userInfo?["changes"] as? ContextChanges else { return }
+        // Without these it is the end of an event, of changes that are not saved; without any, a save of nothing.
+        guard let changes = $0.userInfo?["changes"] as? ContextChanges, !changes.isEmpty else {
+          return
+        }
         results?.contextDidChange(changes)
       })
   }

@@ -55,77 +55,26 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
   func update(
     from old: FetchedResultsSnapshot, changed: Set<ManagedObjectID> = []
   ) -> FetchedResultsUpdate {
-    let (before, after) = (old.places, places)
-    var rows: [FetchedResultsUpdate.RowChange] = []
-    for id in old.objectIDs {
-      if let place = before[id], after[id] == nil { rows.append(.delete(id, from: place)) }
-    }
-    func isChanged(_ id: ManagedObjectID) -> Bool {
+    let changes = SectionedChanges(from: old.listed, to: listed) { id in
       changed.contains(id) || versions[id] != old.versions[id]
     }
-    let moved = movedObjects(from: old, before, after, isChanged)
-    for id in objectIDs {
-      guard let place = after[id] else { continue }
-      guard let origin = before[id] else {
-        rows.append(.insert(id, at: place))
-        continue
-      }
-      if moved.contains(id) {
-        rows.append(.move(id, from: origin, to: place))
-      } else if isChanged(id) {
-        rows.append(.update(id, at: place))
+    let rows = changes.rows.map { row -> FetchedResultsUpdate.RowChange in
+      switch row {
+      case .delete(let id, let origin): .delete(id, from: origin)
+      case .insert(let id, let place): .insert(id, at: place)
+      case .move(let id, let origin, let place): .move(id, from: origin, to: place)
+      case .update(let id, _, let place): .update(id, at: place)
       }
     }
     return FetchedResultsUpdate(
-      snapshot: self, sectionChanges: sectionChanges(from: old), rowChanges: rows)
+      snapshot: self,
+      sectionChanges: changes.deletedSections.map { .delete(name: old.sections[$0].name, at: $0) }
+        + changes.insertedSections.map { .insert(name: sections[$0].name, at: $0) },
+      rowChanges: rows)
   }
 
-  private var places: [ManagedObjectID: FetchedResultsPlace] {
-    var places: [ManagedObjectID: FetchedResultsPlace] = [:]
-    for (section, content) in sections.enumerated() {
-      for (row, id) in content.objectIDs.enumerated() {
-        places[id] = FetchedResultsPlace(section: section, row: row)
-      }
-    }
-    return places
-  }
-
-  /// Objects in another section than before, or at another place among those that stayed in theirs: changed ones, as long as the
-  /// unchanged ones are in the order that they had.
-  private func movedObjects(
-    from old: FetchedResultsSnapshot, _ before: [ManagedObjectID: FetchedResultsPlace],
-    _ after: [ManagedObjectID: FetchedResultsPlace], _ isChanged: (ManagedObjectID) -> Bool
-  ) -> Set<ManagedObjectID> {
-    func name(_ id: ManagedObjectID, _ all: [ManagedObjectID: FetchedResultsPlace], _ of: Self)
-      -> String?
-    {
-      all[id].map { of.sections[$0.section].name }
-    }
-    var moved: Set<ManagedObjectID> = []
-    for section in sections {
-      var stayed: [ManagedObjectID] = []
-      for id in section.objectIDs {
-        guard let origin = name(id, before, old) else { continue }
-        if origin == section.name { stayed.append(id) } else { moved.insert(id) }
-      }
-      let origins = stayed.map { id in
-        before[id].map { Int64($0.section) << 32 | Int64($0.row) } ?? 0
-      }
-      let kept = Set(OrderPlaces.kept(origins) { isChanged(stayed[$0]) })
-      moved.formUnion(stayed.indices.lazy.filter { !kept.contains($0) }.map { stayed[$0] })
-    }
-    return moved
-  }
-
-  private func sectionChanges(
-    from old: FetchedResultsSnapshot
-  ) -> [FetchedResultsUpdate.SectionChange] {
-    let (before, after) = (old.sections.map(\.name), sections.map(\.name))
-    let (former, present) = (Set(before), Set(after))
-    return before.indices.filter { !present.contains(before[$0]) }
-      .map { .delete(name: before[$0], at: $0) }
-      + after.indices.filter { !former.contains(after[$0]) }
-      .map { .insert(name: after[$0], at: $0) }
+  private var listed: [SectionedChanges<ManagedObjectID>.Section] {
+    sections.map { SectionedChanges.Section(name: $0.name, items: $0.objectIDs) }
   }
 }
 

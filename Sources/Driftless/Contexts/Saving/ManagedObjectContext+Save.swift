@@ -10,6 +10,7 @@ extension ManagedObjectContext {
   /// Changes of several stores are written in a transaction each, and none is committed before all are written: only a
   /// store that cannot commit then, for want of space say, stays behind the others.
   ///
+  /// Without changes nothing is written, and observers are told of a save of nothing; what one that is told before inserts is saved.
   /// When it throws, nothing is saved and the context keeps its changes. An error that an accessor met keeps being thrown until ``rollback()`` or ``clearAccessorErrors()``.
   /// - Throws: ``ValidationFailure`` with all that is wrong, or an error of an override as it is when it is the only one,
   ///   ``SaveConflictError`` when another save changed the same objects and ``ConstraintConflictError`` when a uniqueness
@@ -32,13 +33,13 @@ extension ManagedObjectContext {
     try checkMayWrite()
     processPendingChanges()
     try throwAccessorError()
-    guard hasChanges else { return forgetUnchanged() }
-    if parent == nil { try requireStores() }
-    let plans = parent == nil ? try plans() : stores.plans
     defer { doPostponed() }
     saving.begin()
     defer { saving.end() }
     post(.managedObjectContextWillSave)
+    guard hasChanges else { return endSaveOfNothing() }
+    if parent == nil { try requireStores() }
+    let plans = parent == nil ? try plans() : stores.plans
     try runWillSave()
     endEvent()
     // Observers that were told of the event may have changed objects, whose methods have not been called.
@@ -59,14 +60,20 @@ extension ManagedObjectContext {
     postDidSave(saved)
   }
 
+  /// Nothing is written; observers are told all the same, as by Core Data.
+  private func endSaveOfNothing() {
+    forgetUnchanged()
+    saving.didWrite()
+    postDidSave(.nothing(by: number))
+  }
+
   private func writeChanges(
     _ plans: [ObjectPlan], _ written: inout [Written]
   ) throws -> SavedObjects {
     guard hasChanges else {
       forgetSavedChanges()
       saving.didWrite()
-      return SavedObjects(
-        changes: ContextChanges(source: number, parts: []), inserted: [], updated: [], deleted: [])
+      return .nothing(by: number)
     }
     return try parent.map(save(to:)) ?? saveToStores(plans, &written)
   }
@@ -79,19 +86,6 @@ extension ManagedObjectContext {
 
   static func tell(_ written: [Written]) {
     for one in written { one.store.tell(one.news) }
-  }
-
-  /// Makes the next save see to it that no other save changed this object, though this context does not change it: what
-  /// it decided after a look at the object must still hold.
-  ///
-  /// A save that writes something then treats the object like one that both changed: by ``mergePolicy`` it fails with a
-  /// ``SaveConflictError``, or the object takes the store's values. A fault's values are read now. A child context does
-  /// not look; its parent may.
-  /// - Throws: what kept the fault from being read.
-  public func detectConflicts(for object: ManagedObject) throws {
-    guard object.isIn(self), !object.isInserted else { return }
-    if object.lacksValues { try read(object) }
-    graph.ledger.watch(object)
   }
 
   private func saveToStores(

@@ -58,8 +58,8 @@ extension SaveWriter {
     try deletion.add(owners.map(\.objectKey))
     var tally = BatchTally(.objectIDs, plan)
     try deletion.run(&tally)
-    for key in tally.keys { noteGone(key) }
-    for (key, relation) in deletion.freed { try noteFreed(key, relation, transaction) }
+    noteGone(tally.keys)
+    try noteFreed(deletion.freed, transaction)
   }
 
   /// Objects that others deleted and that stay so, though this save changed them.
@@ -115,23 +115,22 @@ extension SaveWriter {
     try ValidationFailure.check(Array(items.values))
   }
 
-  /// An object went along, whatever this save wrote of it.
-  private mutating func noteGone(_ key: ObjectKey) {
-    guard
-      let object = context.graph.object(
-        for: key, in: plan.index, adopting: ManagedObject.self)
-    else { return }
-    forgetWritten(object)
-    deleted.append(object)
-    if !object.isDeleted { deletedAlong.append(object) }
+  /// Objects went along, whatever this save wrote of them.
+  private mutating func noteGone(_ keys: [ObjectKey]) {
+    let objects = keys.compactMap {
+      context.graph.object(for: $0, in: plan.index, adopting: ManagedObject.self)
+    }
+    forgetWritten(objects)
+    deleted += objects
+    deletedAlong += objects.filter { !$0.isDeleted }
   }
 
-  /// An object lost what it referred to.
-  mutating func noteFreed(
-    _ key: ObjectKey, _ relation: Relation, _ transaction: WriteTransaction
+  /// Objects lost what they referred to.
+  private mutating func noteFreed(
+    _ freed: [(key: ObjectKey, relation: Relation)], _ transaction: WriteTransaction
   ) throws {
-    try requireOptional(relation, of: key)
-    try showRow(of: key, transaction)
+    for (key, relation) in freed { try requireOptional(relation, of: key) }
+    try showRows(of: freed.map(\.key), transaction)
   }
 
   /// What is required cannot be lost.
@@ -143,15 +142,11 @@ extension SaveWriter {
     try ValidationFailure.check([ValidationFailure.Item(objectID: id, error: error)])
   }
 
-  /// An object becomes what its row is, whatever was written of it before.
-  mutating func showRow(of key: ObjectKey, _ transaction: WriteTransaction) throws {
-    try showRows(of: [key], transaction)
-  }
-
-  /// The same of many.
-  private mutating func showRows(of keys: [ObjectKey], _ transaction: WriteTransaction) throws {
+  /// Objects become what their rows are, whatever was written of them before.
+  mutating func showRows(of keys: [ObjectKey], _ transaction: WriteTransaction) throws {
+    var seen: Set<ObjectKey> = []
     var shown: [Resolution] = []
-    for key in keys {
+    for key in keys where seen.insert(key).inserted {
       guard let row = try transaction.ownRow(key) else { continue }
       guard let object = context.graph.registered(key, in: plan.index), !object.lacksValues else {
         freed.append(key)
@@ -159,30 +154,25 @@ extension SaveWriter {
       }
       shown.append(.init(object: object, values: row.values, version: row.version))
     }
-    if shown.count == 1 { forgetWritten(shown[0].object) } else { forgetWritten(shown) }
+    forgetWritten(shown.map(\.object))
     resolutions += shown
   }
 
-  private mutating func forgetWritten(_ shown: [Resolution]) {
-    let objects = Set(shown.lazy.map { ObjectIdentifier($0.object) })
+  private mutating func forgetWritten(_ objects: [ManagedObject]) {
+    let objects = Set(objects.lazy.map { ObjectIdentifier($0) })
     guard !objects.isEmpty else { return }
     let kept = updated.indices.filter { !objects.contains(ObjectIdentifier(updated[$0])) }
-    (updated, versions) = (kept.map { updated[$0] }, kept.map { versions[$0] })
-    resolutions.removeAll { objects.contains(ObjectIdentifier($0.object)) }
-  }
-
-  private mutating func forgetWritten(_ object: ManagedObject) {
-    if let place = updated.firstIndex(of: object) {
-      updated.remove(at: place)
-      versions.remove(at: place)
+    if kept.count < updated.count {
+      (updated, versions) = (kept.map { updated[$0] }, kept.map { versions[$0] })
     }
-    resolutions.removeAll { $0.object === object }
+    resolutions.removeAll { objects.contains(ObjectIdentifier($0.object)) }
   }
 
   /// What the merge policy keeps may refer to what is deleted: the one that took it along.
   mutating func freeThoseThatStay(_ transaction: WriteTransaction) throws {
     guard !staleDeletes.isEmpty else { return }
     let kept = Set(staleDeletes)
+    var freed: [(key: ObjectKey, relation: Relation)] = []
     for resolution in resolutions where kept.contains(resolution.object) {
       guard let values = resolution.values else { continue }
       let object = resolution.object
@@ -194,9 +184,10 @@ extension SaveWriter {
         let empty = [PropertyValue](repeating: .null, count: slot + 1)
         try transaction.update(
           object.objectKey, PropertyMask([slot]), values: empty, expectedVersion: nil)
-        try noteFreed(object.objectKey, relation, transaction)
+        freed.append((object.objectKey, relation))
       }
     }
+    try noteFreed(freed, transaction)
   }
 }
 

@@ -11,18 +11,24 @@ extension SaveWriter {
   /// object or to none, or is gone, is cut.
   mutating func cutUnansweredReferences(_ transaction: WriteTransaction) throws {
     guard !decided.isEmpty, !plan.store.readsOutside else { return }
+    var answers: [(row: ReadTransaction.Row, slot: Int)] = []
+    var changed: [ObjectKey] = []
+    let new = Dictionary(
+      inserted.map { (newKey($0.objectKey), $0) }, uniquingKeysWith: { first, _ in first })
     for shape in plan.shapes {
       for case let relation? in shape.relations
       where relation.isOneToOne && relation.description.entity === shape.entity {
         for reference in try references(by: relation, of: shape, transaction) {
           if let end = try answer(to: reference, relation, transaction) {
-            show(end, relation.inverseSlot)
+            answers.append((end, relation.inverseSlot))
           } else if try !mayDangle(reference, relation, transaction) {
-            try cut(reference.owner, relation, transaction)
+            changed += try cut(reference.owner, relation, new, transaction)
           }
         }
       }
     }
+    try showRows(of: changed, transaction)
+    show(answers)
   }
 
   /// The references of objects that this save wrote, and those to such objects.
@@ -76,33 +82,35 @@ extension SaveWriter {
     return try transaction.concreteKey(root: ObjectKey(entity: number, key: reference.end)) == nil
   }
 
-  /// An end that this save does not write may have got its reference by another one: the context shows it as the policy decided.
-  private mutating func show(_ row: ReadTransaction.Row, _ slot: Int) {
-    guard let end = context.graph.registered(row.key, in: plan.index), !end.lacksValues,
-      !end.hasChanges, end.values[slot] != row.values[slot],
-      !resolutions.contains(where: { $0.object === end })
-    else { return }
-    resolutions.append(.init(object: end, values: row.values, version: row.version))
+  /// Ends that this save does not write may have got their references by another one: the context shows them as the policy decided.
+  private mutating func show(_ answers: [(row: ReadTransaction.Row, slot: Int)]) {
+    guard !answers.isEmpty else { return }
+    var known = Set(resolutions.lazy.map { ObjectIdentifier($0.object) })
+    for (row, slot) in answers {
+      guard let end = context.graph.registered(row.key, in: plan.index), !end.lacksValues,
+        !end.hasChanges, end.values[slot] != row.values[slot],
+        known.insert(ObjectIdentifier(end)).inserted
+      else { continue }
+      resolutions.append(.init(object: end, values: row.values, version: row.version))
+    }
   }
 
+  /// - Parameter new: The new objects, by the keys that they got.
+  /// - Returns: The objects whose rows it changed, but for a new one.
   private mutating func cut(
-    _ owner: ObjectKey, _ relation: Relation, _ transaction: WriteTransaction
-  ) throws {
+    _ owner: ObjectKey, _ relation: Relation, _ new: [ObjectKey: ManagedObject],
+    _ transaction: WriteTransaction
+  ) throws -> [ObjectKey] {
     if let former = try formerPartner(of: owner, relation, transaction) {
       try write(.reference(former), to: owner, at: relation.slot, transaction)
       try write(.reference(owner), to: former, at: relation.inverseSlot, transaction)
-      for end in [owner, former] { try showRow(of: end, transaction) }
-      return
+      return [owner, former]
     }
     try write(.null, to: owner, at: relation.slot, transaction)
     try requireOptional(relation, of: owner)
-    if let new = inserted.first(where: { newKey($0.objectKey) == owner }),
-      let row = try transaction.ownRow(owner)
-    {
-      cuts.append(Cut(object: new, slot: relation.slot, version: row.version))
-    } else {
-      try showRow(of: owner, transaction)
-    }
+    guard let new = new[owner], let row = try transaction.ownRow(owner) else { return [owner] }
+    cuts.append(Cut(object: new, slot: relation.slot, version: row.version))
+    return []
   }
 
   /// The one that an owner had before this save gave it an end that does not answer, where that has nobody either since.

@@ -8,6 +8,11 @@ struct SavedObjects {
   /// They are in no context any more.
   var deleted: [ManagedObject] = []
 
+  /// Of a context's save without changes.
+  static func nothing(by context: Int64) -> SavedObjects {
+    SavedObjects(changes: ContextChanges(source: context, parts: []))
+  }
+
   /// Lists with nothing in them are absent.
   var userInfo: [AnyHashable: Any] {
     typealias Key = ManagedObjectContext.NotificationKey
