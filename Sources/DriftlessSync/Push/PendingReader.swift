@@ -24,6 +24,8 @@ struct PendingReader {
   var unsent: [ObjectKey: PropertyMask] = [:]
   /// What stands in columns and cannot be read: it is no value that could be sent.
   private var unreadable: [ObjectKey: PropertyMask] = [:]
+  /// What new objects say nothing of: large values that no zone has, which they know by their names alone.
+  var unsaid: [ObjectKey: PropertyMask] = [:]
   let isPartial: Bool
   private var tellsLater = false
   /// Up to which transaction the window goes.
@@ -211,12 +213,13 @@ struct PendingReader {
     _ entity: SyncSchema.Entity
   ) throws {
     guard let values = try values(of: key, object, entity) else { return }
-    let place = place(kind, entity, entity.all)
-    for (index, property) in entity.properties.enumerated() {
+    let place = place(kind, entity, said(entity.all, of: key))
+    for column in drafts[place].columns.indices {
+      let property = drafts[place].columns[column].property
       let cell = try wholeCell(kind, key, object, property, values)
       if !cell.isEmpty { properties += 1 }
       bytes += cell.bytes
-      drafts[place].columns[index].append(cell)
+      drafts[place].columns[column].append(cell)
     }
     drafts[place].append(key, transaction: object.lastTransaction)
     try claims.add(key, entity, values, leaving: unsent[key])
@@ -232,7 +235,9 @@ struct PendingReader {
   ) throws {
     guard let values = try values(of: key, object, entity) else { return }
     for (index, edit) in edits.enumerated() {
-      let place = place(index == 0 ? kind : .update, entity, edit.properties)
+      let mask = said(edit.properties, of: key)
+      if index > 0, mask.isEmpty { continue }
+      let place = place(index == 0 ? kind : .update, entity, mask)
       for column in drafts[place].columns.indices {
         let property = drafts[place].columns[column].property
         let cell = try wholeCell(kind, key, object, property, values)
