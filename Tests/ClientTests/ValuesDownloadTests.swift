@@ -1,7 +1,7 @@
-import DriftlessSync
 import Foundation
 import Testing
 
+@testable import DriftlessSync
 @testable import SyncControl
 
 /// When `syncctl values download` asks for no more syncs.

@@ -48,7 +48,9 @@ struct ParkedValues {
   mutating func strikeEdited(
     _ object: PendingObject, of key: ObjectKey, through transaction: Int64, _ schema: SyncSchema
   ) throws {
-    guard mayHaveAny || named.mayHaveAny, let entity = schema.entity(numbered: key.entity) else { return }
+    guard mayHaveAny || named.mayHaveAny, let entity = schema.entity(numbered: key.entity) else {
+      return
+    }
     for edit in object.edits where edit.transaction > 0 && edit.transaction <= transaction {
       for slot in edit.properties.indexes {
         guard let property = entity.property(at: slot) else { continue }

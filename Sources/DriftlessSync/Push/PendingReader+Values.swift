@@ -77,6 +77,21 @@ extension PendingReader {
     return said
   }
 
+  /// A reference to a new object that is left out waits for it: no reference would be another edit.
+  mutating func leaveOut(
+    _ key: ObjectKey, _ entity: SyncSchema.Entity, _ values: [PropertyValue], _ edit: Int64,
+    of mask: inout PropertyMask
+  ) throws {
+    for property in entity.properties where mask.contains(property.slot) {
+      guard case .toOne = property.kind,
+        case .reference(let target) = try reference(key, property, values, edit),
+        try !hasPlace(target)
+      else { continue }
+      unsent[key, default: PropertyMask()].insert(property.slot)
+      mask.subtract(PropertyMask([property.slot]))
+    }
+  }
+
   /// Whether the value lies in a file that cannot be read, or cannot be told by its name.
   func isUnread(_ property: SyncSchema.Property, of key: ObjectKey) -> Bool {
     if case .attribute = property.kind {

@@ -24,7 +24,7 @@ struct PendingReader {
   var unsent: [ObjectKey: PropertyMask] = [:]
   /// What stands in columns and cannot be read: it is no value that could be sent.
   private var unreadable: [ObjectKey: PropertyMask] = [:]
-  /// What new objects say nothing of: large values that no zone has, which they know by their names alone.
+  /// What new objects say nothing of: large values that no zone has.
   var unsaid: [ObjectKey: PropertyMask] = [:]
   let isPartial: Bool
   private var tellsLater = false
@@ -213,15 +213,9 @@ struct PendingReader {
     _ entity: SyncSchema.Entity
   ) throws {
     guard let values = try values(of: key, object, entity) else { return }
-    let place = place(kind, entity, said(entity.all, of: key))
-    for column in drafts[place].columns.indices {
-      let property = drafts[place].columns[column].property
-      let cell = try wholeCell(kind, key, object, property, values)
-      if !cell.isEmpty { properties += 1 }
-      bytes += cell.bytes
-      drafts[place].columns[column].append(cell)
-    }
-    drafts[place].append(key, transaction: object.lastTransaction)
+    try appendRow(
+      place(kind, entity, said(entity.all, of: key)), kind, key, object, values,
+      by: object.lastTransaction)
     try claims.add(key, entity, values, leaving: unsent[key])
     objects += 1
   }
@@ -237,18 +231,27 @@ struct PendingReader {
     for (index, edit) in edits.enumerated() {
       let mask = said(edit.properties, of: key)
       if index > 0, mask.isEmpty { continue }
-      let place = place(index == 0 ? kind : .update, entity, mask)
-      for column in drafts[place].columns.indices {
-        let property = drafts[place].columns[column].property
-        let cell = try wholeCell(kind, key, object, property, values)
-        if !cell.isEmpty { properties += 1 }
-        bytes += cell.bytes
-        drafts[place].columns[column].append(cell)
-      }
-      drafts[place].append(key, transaction: edit.transaction)
+      try appendRow(
+        place(index == 0 ? kind : .update, entity, mask), kind, key, object, values,
+        by: edit.transaction)
     }
     try claims.add(key, entity, values, leaving: unsent[key])
     objects += 1
+  }
+
+  /// What the properties of a draft's group are of a new object.
+  private mutating func appendRow(
+    _ place: Int, _ kind: ChangeSetIndex.Group.Kind, _ key: ObjectKey, _ object: PendingObject,
+    _ values: [PropertyValue], by transaction: Int64
+  ) throws {
+    for column in drafts[place].columns.indices {
+      let property = drafts[place].columns[column].property
+      let cell = try wholeCell(kind, key, object, property, values)
+      if !cell.isEmpty { properties += 1 }
+      bytes += cell.bytes
+      drafts[place].columns[column].append(cell)
+    }
+    drafts[place].append(key, transaction: transaction)
   }
 
   /// An object that the zone deleted, and that an edit keeps. What was edited at another time than that, here or by those
@@ -341,21 +344,6 @@ struct PendingReader {
       objects += 1
       try claims.add(
         key, entity, values, setting: object.properties, leaving: unsent[key])
-    }
-  }
-
-  /// A reference to a new object that is left out waits for it: no reference would be another edit.
-  private mutating func leaveOut(
-    _ key: ObjectKey, _ entity: SyncSchema.Entity, _ values: [PropertyValue], _ edit: Int64,
-    of mask: inout PropertyMask
-  ) throws {
-    for property in entity.properties where mask.contains(property.slot) {
-      guard case .toOne = property.kind,
-        case .reference(let target) = try reference(key, property, values, edit),
-        try !hasPlace(target)
-      else { continue }
-      unsent[key, default: PropertyMask()].insert(property.slot)
-      mask.subtract(PropertyMask([property.slot]))
     }
   }
 
