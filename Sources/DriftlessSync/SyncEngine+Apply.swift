@@ -182,9 +182,11 @@ extension SyncEngine {
     try brake(transaction).noteMade()
     try RememberedDeletes.noteUnsent(
       pending, after: state.acknowledged, transaction, schema: schema)
-    return try PageApplier(
+    let applier = try PageApplier(
       transaction: transaction, schema: schema, replica: state.replica, zoneID: state.zoneID,
       pending: pending, acknowledged: state.acknowledged, options: options, now: store.now)
+    applier.namedInPage = namedInPage
+    return applier
   }
 
   /// Writes what the merge left: pending states and the journal.

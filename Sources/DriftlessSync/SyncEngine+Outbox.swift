@@ -205,6 +205,8 @@ extension SyncEngine {
       try RememberedDeletes.noteUnsent(
         pending, after: state.acknowledged, transaction, schema: schema)
       let hasDeletes = pending.objects.containsState { $0.whole == .delete }
+      let named = try NamedCells(transaction.connection)
+      let deleted = hasDeletes ? named.deleted(pending) : []
       try LackedValues.settle(pending, transaction)
       let kept = omitted.keys.union(pending.heldBack(by: through))
       pending.acknowledge(through: through, omitting: omitted)
@@ -232,6 +234,7 @@ extension SyncEngine {
       try Graves.drop(through: through, but: omitted.objects, on: transaction.connection)
       if hasDeletes {
         try ParkedValues.strikeGone(pending, transaction)
+        try named.strikeGone(deleted, pending, transaction)
         try KeptKeys.dropGone(transaction)
       }
       state.acknowledged = max(state.acknowledged, through)

@@ -82,6 +82,12 @@ extension SyncEngine {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     return try store.write(info) { transaction in
       let parked = try parked(transaction, SyncSchema(store.schema))
+      // What there was no room for is in the zone, and waits for no person: it is tried again all the same.
+      let withoutRoom =
+        sequence == nil ? try MissedValues.count(.room, on: transaction.connection) : 0
+      if withoutRoom > 0 || parked.contains(where: { $0.code == LargeCell.code }) {
+        try transaction.setSetting(retrySetting, .integer(1))
+      }
       // A value that waits for its key is written unasked as soon as that is free, and what is empty is set by a person.
       let count =
         try Parking.ask(sequence, on: transaction.connection)
@@ -89,10 +95,7 @@ extension SyncEngine {
           [KeptKeys.code, LackedValues.code].contains($0.code)
             && (sequence ?? $0.sequence) == $0.sequence
         }
-        + (NamesLeftOut.ask(sequence, transaction) ? 1 : 0)
-      if parked.contains(where: { $0.code == LargeCell.code }) {
-        try transaction.setSetting(retrySetting, .integer(1))
-      }
+        + (NamesLeftOut.ask(sequence, transaction) ? 1 : 0) + withoutRoom
       if let sequence, count == 0 { throw SyncError.notParked(sequence, store) }
       var accepted = try AcceptedParking.load(transaction)
       for entry in parked where sequence == nil || entry.sequence == sequence {
@@ -111,21 +114,20 @@ extension SyncEngine {
     case former(Int64)
   }
 
-  /// Takes in what was parked, where the model or the program has caught up or a person asks. What cannot be applied
-  /// stays, and the rest goes on.
+  /// Takes in what was parked, where the model or the program has caught up or a person asks, and large values that have come. What
+  /// cannot be applied stays, and the rest goes on.
   func replayParked() throws {
     try parkRefused()
+    try replaySetAside()
+    try takeInHere()
+  }
+
+  private func replaySetAside() throws {
     var failed: Set<ParkedPart> = []
     while true {
       var tried: ParkedPart?
       do {
         return try replayParked(but: failed) { tried = $0 }
-      } catch let error as StoreError where error.code == .diskFull {
-        // Large values that have come wait, and all else goes on.
-        guard case .value(let key, let property)? = tried,
-          failed.insert(.value(key, property)).inserted
-        else { throw error }
-        log.warning("There is no room for \(property) of an object, whose bytes have come")
       } catch let error where Self.isOfEntry(error) {
         guard let part = tried, failed.insert(part).inserted else { throw error }
         if case .former(let id) = part {
@@ -166,31 +168,13 @@ extension SyncEngine {
       guard !failed.contains(.value(row.key, row.property)) else { return false }
       return try standIn(for: row) == nil || opens(row, transaction)
     }
-    /// What is not here can be taken in only where something of it came.
-    func rows(_ connection: SQLiteConnection) throws -> [ParkedValues.Row] {
-      let others = try ParkedValues.otherRows(on: connection)
-      let here = try ValuePieces.digests(on: connection)
-      guard !here.isEmpty else { return others }
-      // Each of them takes room for itself, also where they are of the same bytes.
-      var bytes = 0
-      return try others
-        + ParkedValues.nameRows(on: connection).filter { row in
-          guard let value = LargeCell.value(in: row.value), here.contains(value.digest) else {
-            return false
-          }
-          let length = Int(clamping: value.length)
-          guard hasRoom(for: bytes.addingClamped(Self.bytesToPlace(length))) else { return false }
-          bytes = bytes.addingClamped(Self.bytesToPlace(length))
-          return true
-        }
-    }
     func isDue(_ entry: FormerParking.Entry) -> Bool {
       self.isDue(entry.parked) && !failed.contains(.former(entry.id))
     }
     let isWaiting = try store.read { transaction -> Bool in
       let connection = transaction.connection
       if try Parking.entries(on: connection).contains(where: isDue) { return true }
-      return try rows(connection).contains { try isDue($0, transaction) }
+      return try ParkedValues.otherRows(on: connection).contains { try isDue($0, transaction) }
         || FormerParking.entries(on: connection).contains(where: isDue)
     }
     guard isWaiting else { return }
@@ -205,7 +189,7 @@ extension SyncEngine {
         trying(.entry(parked.sequence))
         try replay(parked, applier, &taken)
       }
-      for row in try rows(connection)
+      for row in try ParkedValues.otherRows(on: connection)
       where try isDue(row, applier.transaction) {
         trying(.value(row.key, row.property))
         try applier.takeIn(row)
@@ -304,9 +288,6 @@ extension SyncEngine {
 
   /// Whether a parked cell can be opened by now.
   private func opens(_ row: ParkedValues.Row, _ transaction: ReadTransaction) throws -> Bool {
-    if let large = LargeCell.value(in: row.value) {
-      return try ValuePieces.isWhole(large, on: transaction.connection)
-    }
     guard schema.keys != nil, let cell = SealedValue.cell(in: row.value),
       let entity = schema.entity(numbered: row.key.entity),
       let property = entity.property(named: row.property)

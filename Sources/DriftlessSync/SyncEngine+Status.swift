@@ -52,7 +52,8 @@ extension SyncEngine {
       let (pending, hasMore) = try PendingLoader.look(
         transaction, schema: schema, acknowledged: state.acknowledged, changesMax: changesMax)
       (status.valuesInZone, status.bytesInZone) = try ParkedValues.inZone(
-        pending, transaction, schema)
+        pending, hasMore: hasMore, transaction, schema)
+      status.valuesWithoutRoom = try MissedValues.count(.room, on: connection)
       status.pending = try counts(
         pending, carrying: CarriedEnds(schema).waiting(transaction, state), transaction,
         schema: schema)

@@ -63,6 +63,9 @@ public actor SyncEngine {
   /// The pending set of the last operation; brought up to date from history by the next.
   var pendingCache: PendingCache?
 
+  /// What undos went back to whose bytes are not here; brought up to date by who asks.
+  var undoneCache: UndonePlaces?
+
   /// When what is to be revived was edited; kept during a push.
   var revivedEdits = RevivedEdits()
 
@@ -82,6 +85,8 @@ public actor SyncEngine {
   var waitingForRoom: Set<ObjectKey> = []
   /// Bytes of large values that came and went.
   var valueBytes = 0
+  /// Large values that entries of the page name which is applied: what one of them displaces, a later one may have again.
+  var namedInPage: Set<LargeValue> = []
   /// What it knows of large values that are not where they belong.
   var valueMemory = ValueMemory()
   /// The server may keep parts of a push that was stale.

@@ -114,6 +114,8 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var valuesInZone = 0
   /// Bytes of those, each value once.
   public var bytesInZone: Int64 = 0
+  /// Values of those, each once, that this host's disk had no room for when they were to come: they are asked for again each hour.
+  public var valuesWithoutRoom = 0
   /// Objects with edits of encrypted properties that wait for a key: nothing of these leaves the host without one.
   public var withoutKey = 0
   /// How the store came back last to a server whose log was another one; nil when it never had to.

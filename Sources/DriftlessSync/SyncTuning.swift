@@ -48,6 +48,12 @@ enum SyncTuning {
   static let smallApplyBytes = 64 << 10
   /// A large value lies on the disk once while it travels, once where it belongs, and once in the write-ahead log on its way there.
   static let valueShare = 3
+  /// Attempts at a piece of a large value that does not come while the zone answers to all else, before that goes on without it.
+  static let valueAttemptsMax = 2
+  /// Places that get their large values in one transaction, and bytes of those: one place at least. Each transaction looks through
+  /// what waits to be sent, and is one that a crash, or a full disk, takes back.
+  static let placesAtOnce = 64
+  static let placedBytesAtOnce = 16 << 20
   /// Large values that are let go of in one transaction.
   static let letGoAtOnce = 16
   /// Answers to pieces of a large value that bring it no further, before a server is taken to be none.

@@ -111,6 +111,53 @@ struct RenewedValueTests {
     try await expectWell(shop[1])
   }
 
+  @Test("What an entry displaces and a later one of the page names again is not asked for anew")
+  func displaced() async throws {
+    let (shop, id) = try await Self.shop(2)
+    try await shop[1].engine.downloadAll()
+    for value in [Self.other, Self.photo] {
+      shop.clock.advance()
+      try shop[0].set(id, ["blob": .data(value)])
+      try await shop[0].push()
+    }
+    shop.ways[1].set(.init(passing: 0))
+    try await shop[1].sync()
+    #expect(try shop[1].kept(id, "blob") == .data(Self.photo))
+    #expect(try SyncEngine.status(of: shop[1].store).valuesInZone == 0)
+    #expect(try shop.pieces(1) == 0)
+    try await expectWell(shop[1])
+    shop.ways[1].set(.init())
+    #expect(try await shop[1].engine.letGoValues().values == 1)
+  }
+
+  @Test(
+    "A zone without the bytes is no zone that was left: what is missing there says so, and since when"
+  )
+  func absent() async throws {
+    let (shop, id) = try await Self.shop(2)
+    let digest = try #require(LargeValue(of: Self.photo)?.digest)
+    shop.zone.renew()
+    shop.zone.changeValues { $0.lose(digest) }
+    for _ in 0..<2 { try await shop[1].sync() }
+    let missing = try SyncEngine.awaitedValues(of: shop[1].store)
+    #expect(missing.map(\.reason) == ["absent"])
+    let reason = try #require(try SyncEngine.parked(of: shop[1].store).first?.reason)
+    #expect(!reason.contains("left"), "\(reason)")
+    // To ask for it changes nothing about the zone.
+    shop.clock.advance()
+    try SyncEngine.wantValues(of: shop[1].store)
+    #expect(try SyncEngine.awaitedValues(of: shop[1].store).map(\.reason) == ["absent"])
+    try await shop[1].sync()
+    let questions = shop.ways[1].questions
+    for _ in 0..<2 { try await shop[1].sync() }
+    #expect(shop.ways[1].questions == questions, "it is not asked for with each sync")
+    let later = try SyncEngine.awaitedValues(of: shop[1].store)
+    #expect(later.map(\.reason) == ["absent"])
+    #expect(later.map(\.missingSince) == missing.map(\.missingSince))
+    try await shop.syncAll()
+    #expect(try shop[1].value(id, "blob") == .data(Self.photo), "it was asked for")
+  }
+
   @Test("Of a fleet that has all values nobody loses its own, and no two that are one conflict")
   func all() async throws {
     let (shop, id) = try await Self.shop(4)
@@ -184,6 +231,16 @@ struct LeftValueTests {
     let status = try SyncEngine.status(of: elsewhere.store)
     #expect(status.pending.isEmpty && status.quarantined == 0)
     #expect(status.valuesInZone == 0 && status.parked == 1, "it says so")
+    // What is known of the zone that was left stays, whatever this one says.
+    let missing = try SyncEngine.awaitedValues(of: elsewhere.store)
+    #expect(missing.map(\.reason) == ["left"])
+    shop.clock.advance()
+    try SyncEngine.wantValues(of: elsewhere.store)
+    try await elsewhere.sync()
+    #expect(
+      try SyncEngine.awaitedValues(of: elsewhere.store).map(\.missingSince)
+        == missing.map(\.missingSince))
+    #expect(try SyncEngine.awaitedValues(of: elsewhere.store).map(\.reason) == ["left"])
     #expect(try await elsewhere.engine.verify().isEqual)
     await elsewhere.engine.close()
     try SyncEngine.unenroll(store: elsewhere.store, leavingValues: true)
@@ -199,6 +256,30 @@ struct LeftValueTests {
     #expect(try back.value(id, "blob") == .data(Self.photo))
     try await shop[0].sync()
     #expect(try shop[0].value(id, "blob") == .data(Self.photo))
+  }
+
+  @Test("Of what no zone has a new object says nothing, not that there is none")
+  func unsaid() async throws {
+    let shop = try await ValueShop(2, firstUse: [1])
+    try shop[0].insert("Item", ["title": .string("a"), "blob": .data(Self.photo)])
+    try await shop.syncAll()
+    await shop[1].engine.close()
+    try SyncEngine.unenroll(store: shop[1].store, leavingValues: true)
+    shop[1].store.close()
+    let zone = MemoryZone(clock: shop.clock)
+    let way = HookedTransport(zone)
+    var options = SyncOptions()
+    options.values = .firstUse
+    let elsewhere = try await TestReplica(
+      "elsewhere", zone: zone, clock: shop.clock, transport: way, options: options,
+      file: shop[1].store.url)
+    for _ in 0..<2 { try await elsewhere.sync() }
+    let frame = try #require(way.pushed.last)
+    let (_, index) = try ChangeSetDecoder().decodeIndex(frame)
+    let group = try #require(index.groups.first { $0.kind == .insert })
+    let names = group.properties.map { index.entities[group.entity].properties[$0] }
+    #expect(names.contains("title") && !names.contains("blob"), "\(names)")
+    #expect(try await elsewhere.engine.verify().isEqual)
   }
 
   @Test("Two stores with names that come to another zone have no conflict, and show no null")

@@ -1,11 +1,12 @@
 import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
-import DriftlessSync
 import DriftlessTesting
 import Foundation
 import TestSupport
 import Testing
+
+@testable import DriftlessSync
 
 /// Replicas let go of large values that the zone has, and of no others.
 @Suite("Letting large values go")
@@ -141,6 +142,69 @@ struct ValueLetGoTests {
     try await shop[1].engine.downloadAll()
     try await shop[1].sync()
     #expect(try Self.inZone(shop[1]) == 0, "it was asked for once")
+  }
+
+  @Test("A value stays that came within its change set, though the zone has its bytes for another")
+  func ofAnother() async throws {
+    let shop = try await ValueShop(3, firstUse: [1])
+    let photo = Self.bytes(50_000)
+    shop.zone.changeValues { $0.bytesMax = nil }
+    let inside = try shop[0].insert("Item", ["title": .string("inside"), "blob": .data(photo)])
+    try await shop[0].push()
+    shop.zone.changeValues { $0.bytesMax = 1 << 20 }
+    try shop[2].insert("Item", ["title": .string("by itself"), "blob": .data(photo)])
+    try await shop[2].push()
+    try await shop.syncAll()
+    try await shop[1].engine.downloadAll()
+    #expect(try await shop[1].engine.letGoValues().counts == [1, 50_000, 1, 50_000])
+    #expect(try shop[1].value(inside, "blob") == .data(photo))
+    // Its own word by now: the same bytes, sent by themselves.
+    try shop[0].set(inside, ["blob": .data(Self.bytes(50_000, 2))])
+    await shop[0].restart()
+    try await shop.syncAll()
+    #expect(try shop[1].kept(inside, "blob")?.isInZone == true)
+    try await shop[1].engine.downloadAll()
+    #expect(try await shop[1].engine.letGoValues().counts == [2, 100_000, 0, 0])
+    // Within a change set once more: its own word is no name any longer.
+    try await shop[1].engine.downloadAll()
+    shop.zone.changeValues { $0.bytesMax = nil }
+    await shop[2].restart()
+    try shop[2].set(inside, ["blob": .data(photo)])
+    try await shop[2].sync()
+    try await shop[1].sync()
+    #expect(try shop[1].value(inside, "blob") == .data(photo))
+    #expect(try await shop[1].engine.letGoValues().counts == [1, 50_000, 1, 50_000])
+    #expect(try SyncEngine.check(shop[1].store).isSound)
+  }
+
+  @Test(
+    "What is asked for is done in its order, and what cannot be done is refused, or ends with why")
+  func askedForMore() async throws {
+    let (shop, ids) = try await Self.photos(3)
+    let store = shop[1].store
+    for (object, entity, key) in [
+      (nil, "Nope", nil), (nil, nil, "nope"), (UUID(), nil, nil),
+    ] as [(UUID?, String?, String?)] {
+      let error = #expect(throws: SyncError.self) {
+        try SyncEngine.askToLetGo(of: store, object: object, entity: entity, key: key)
+      }
+      #expect(error?.code == .unknownElement)
+    }
+    try SyncEngine.askToLetGo(of: store, object: ids[0])
+    try SyncEngine.askToLetGo(of: store, object: ids[1])
+    #expect(try SyncEngine.check(store).isSound)
+    try await shop[1].sync()
+    #expect(try SyncEngine.letGoReport(of: store)?.counts == [2, 100_000, 0, 0])
+    // As a program of before has left it, of a model of before.
+    try shop[1].write { transaction in
+      try transaction.setSetting(
+        LetGoRequest.setting, .text(#"{"entity":"Nope","keeping":0}"#))
+    }
+    try await shop[1].sync()
+    #expect(try SyncEngine.letGoReport(of: store)?.refusal?.contains("Nope") == true)
+    #expect(try store.read { try $0.setting(LetGoRequest.setting) } == nil)
+    #expect(try shop[1].value(ids[2], "blob") != .null)
+    #expect(try SyncEngine.check(store).isSound)
   }
 
   @Test("A screen hears of a value that is fetched, comes, goes, is edited and is deleted")

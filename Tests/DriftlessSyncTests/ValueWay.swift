@@ -18,6 +18,10 @@ final class ValueWay: ForwardingTransport {
     var infoRefusal: ProtocolError.Code?
     /// Called before a piece goes to the zone.
     var beforePut: (@Sendable () throws -> Void)?
+    /// What it says to who asks for a value, by the digest.
+    var refusals: [Data: ProtocolError.Code] = [:]
+    /// Called before a piece is asked for.
+    var beforeValue: (@Sendable () throws -> Void)?
   }
 
   struct Passed: Equatable {
@@ -81,6 +85,8 @@ final class ValueWay: ForwardingTransport {
 
   func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
     asked.withLock { $0 += 1 }
+    try rule.withLock { $0.beforeValue }?()
+    try Self.check(rule.withLock { $0.refusals[digest] })
     try pass()
     var piece = try await next.value(digest, of: generation, range: range)
     passed.withLock { $0.received += piece.count }

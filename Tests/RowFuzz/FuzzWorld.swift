@@ -226,7 +226,8 @@ final class FuzzWorld {
         INSERT OR IGNORE INTO ZDL_SEGMENT VALUES ('0f', 0, x'0102'), ('0f', 2, x'03');
         INSERT OR IGNORE INTO ZDL_VALUE VALUES (randomblob(32), 0, x'0102');
         INSERT OR IGNORE INTO ZDL_MISSED VALUES (randomblob(32), 1.5, 'lost');
-        INSERT OR IGNORE INTO ZDL_WANTED VALUES (randomblob(32));
+        INSERT OR IGNORE INTO ZDL_WANTED(digest) VALUES (randomblob(32));
+        INSERT OR IGNORE INTO ZDL_NAMED VALUES (\(item), \(key), 'extra', randomblob(32));
         INSERT OR IGNORE INTO ZDL_HISTORY_READER VALUES ('app', 1)
         """)
     }

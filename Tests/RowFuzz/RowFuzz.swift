@@ -102,7 +102,7 @@ final class Course: @unchecked Sendable {  // the watching thread reads the coun
     "ZDL_OMITTED", "ZDL_IMPORT", "ZDL_ORIGIN", "ZDL_PARKED_VALUE", "ZDL_KEPT", "ZDL_LACKED",
     "ZDL_ALIAS",
     "ZDL_CHAIN", "ZDL_FRAME", "ZDL_PARKED", "ZDL_DELETED", "ZDL_DELETED_SINCE", "ZDL_STRUCK",
-    "ZDL_SEGMENT", "ZDL_VALUE",
+    "ZDL_SEGMENT", "ZDL_VALUE", "ZDL_NAMED",
     "ZDL_BASE",
     "ZDL_DELTA", "ZDL_GRAVE", "ZDL_PARKED_FORMER",
   ]

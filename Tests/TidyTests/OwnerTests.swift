@@ -30,7 +30,7 @@ struct OwnerTests {
         "ZDL_IMPORT", "ZDL_GRAVE",
         "ZDL_SEGMENT",
         "ZDL_STAGED", "ZDL_VALUE", "ZDL_MISSED", "ZDL_WANTED",
-        "ZDL_PARKED_VALUE", "ZDL_PARKED_FORMER",
+        "ZDL_PARKED_VALUE", "ZDL_PARKED_FORMER", "ZDL_NAMED",
       ],
       "a check names the table that is damaged, and its owner is asked to forget what is in it"),
     Guest(

@@ -40,8 +40,7 @@ struct ValuesListCommand: ControlCommand {
   private static func line(_ value: AwaitedValue) -> String {
     let state =
       if let since = value.missingSince {
-        "missing since \(Moment.text(since))"
-          + (value.reason == "damaged" ? " (damaged, or changed on its way)" : "")
+        "missing since \(Moment.text(since))" + Self.why(value.reason)
       } else if value.reason == "room" {
         "in the zone, and the disk had no room for it"
       } else {
@@ -49,6 +48,16 @@ struct ValuesListCommand: ControlCommand {
       }
     return "\(value.entity) \(value.object.uuidString.lowercased())  \(value.property)  "
       + "\(value.bytes) bytes  \(state)"
+  }
+
+  private static func why(_ reason: String?) -> String {
+    switch reason {
+    case "damaged": " (damaged, or changed on its way)"
+    case "refused": " (the server does not give it)"
+    case "left": " (in a zone that the store has left)"
+    case "absent": " (the zone was put back, or made anew, without it)"
+    default: ""
+    }
   }
 
   private struct Report: Encodable {
@@ -79,17 +88,19 @@ struct ValuesDownloadCommand: ControlCommand {
     var awaited = try meant.awaited(in: store)
     // By the place where they belong: the zone may have another one there by now.
     var asked: [MeantValues.Place: AwaitedValue] = [:]
-    // A sync brings a bounded number of bytes.
+    // A sync brings a bounded number of bytes. One that brings none is the last.
+    var before: Distance?
     while !awaited.isEmpty {
+      let distance = Distance(awaited, bytes: try SyncEngine.valueBytesUnderWay(of: store))
+      guard distance.isLess(than: before) else { break }
+      before = distance
       for value in awaited { asked[MeantValues.Place(value)] = value }
-      _ = try await runner.run(.sync)
-      let now = try meant.awaited(in: store)
-      guard now.map(\.digest) != awaited.map(\.digest) else { break }
-      awaited = now.filter { $0.missingSince == nil }
-      if awaited.contains(where: { !$0.isWanted }) {
+      if awaited.contains(where: { !$0.isWanted && $0.missingSince == nil }) {
         try SyncEngine.wantValues(
           of: store, object: meant.identity, entity: meant.entity, key: meant.property)
       }
+      _ = try await runner.run(.sync)
+      awaited = try meant.awaited(in: store)
     }
     let came = try SyncEngine.arrived(Array(asked.values), in: store)
     let bytes = came.reduce(into: [String: Int64]()) { $0[$1.digest] = $1.bytes }
@@ -100,27 +111,52 @@ struct ValuesDownloadCommand: ControlCommand {
       missing: Set(missing.map(\.digest)).count,
       waiting: Set(left.filter { $0.missingSince == nil }.map(\.digest)).count)
     try output.put(report, line: report.text)
+    if report.waiting > 0 { throw try waiting(report.waiting, missing: report.missing, store) }
     if !missing.isEmpty { throw Self.missing(missing, target.url) }
-    if report.waiting > 0 { throw try waiting(report.waiting, store) }
+  }
+
+  /// What is left to fetch.
+  struct Distance {
+    private let left: Set<String>
+    private let bytes: Int
+
+    /// - Parameter bytes: of values that have come in part.
+    init(_ awaited: [AwaitedValue], bytes: Int) {
+      left = Set(awaited.filter { $0.missingSince == nil }.map(\.digest))
+      self.bytes = bytes
+    }
+
+    /// Whether another sync may bring more: of none before it is not known.
+    func isLess(than before: Distance?) -> Bool {
+      guard let before else { return true }
+      return !left.isEmpty && (!left.isSuperset(of: before.left) || bytes > before.bytes)
+    }
   }
 
   private static func missing(_ values: [AwaitedValue], _ url: URL) -> Failure {
     let count = Set(values.map(\.digest)).count
     let isDamaged = values.contains { $0.reason == "damaged" }
+    let isRefused = values.contains { $0.reason == "refused" }
     return Failure(
       .tryAgain, code: "values-missing",
       "\(count) large value\(count == 1 ? " was" : "s were") not to be had: "
         + (isDamaged
           ? "what comes is not what its name says, so it is changed on the way, or damaged at the server."
-          : "the zone does not have \(count == 1 ? "it" : "them")."),
+          : isRefused
+            ? "the server does not give \(count == 1 ? "it" : "them"), and its log says why."
+            : "the zone does not have \(count == 1 ? "it" : "them")."),
       suggestion: "syncctl values list --store \(url.path.shellWord) says which"
         + (isDamaged
           ? "; run it again, and where that does not help: driftless-server verify"
           : "; a missing one comes once a replica that has it syncs"))
   }
 
-  private func waiting(_ count: Int, _ store: PersistentStore) throws -> Failure {
-    let what = "\(count) large value\(count == 1 ? " has" : "s have") not come yet"
+  private func waiting(
+    _ count: Int, missing: Int, _ store: PersistentStore
+  ) throws -> Failure {
+    let what =
+      "\(count) large value\(count == 1 ? " has" : "s have") not come yet"
+      + (missing == 0 ? "" : ", and \(missing) \(missing == 1 ? "is" : "are") not to be had")
     guard let failure = try SyncEngine.wantedFailure(of: store) else {
       return Failure(
         .tryAgain, code: "values-missing", "\(what).",
@@ -252,6 +288,10 @@ struct ValuesLetGoCommand: ControlCommand {
           "Run it again: the zone has to answer, and the names have to be those of the model")
     }
     try output.put(report, line: Self.text(report))
+    if let refusal = report.refusal {
+      throw Failure(
+        .usage, code: "unknown-element", refusal, suggestion: "syncctl model show tells the names")
+    }
   }
 
   private static func text(_ report: LetGoReport) -> String {

@@ -64,7 +64,7 @@ struct StatusReport: Encodable {
     case store, server, zone, replica, name, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, withoutKey, lastSync, lastError, syncing, daemon
     case failure, parkedSince, reconciled, zoneReplaced, lostCommits, clockOffsetMilliseconds
-    case valuesInZone, bytesInZone, isCopy, lostFolder
+    case valuesInZone, bytesInZone, valuesWithoutRoom, isCopy, lostFolder
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -96,6 +96,7 @@ struct StatusReport: Encodable {
     try container.encode(clockOffsetMilliseconds, forKey: .clockOffsetMilliseconds)
     try container.encode(status.valuesInZone, forKey: .valuesInZone)
     try container.encode(status.bytesInZone, forKey: .bytesInZone)
+    try container.encode(status.valuesWithoutRoom, forKey: .valuesWithoutRoom)
     try container.encode(status.isCopy, forKey: .isCopy)
     try container.encode(lostFolder?.path, forKey: .lostFolder)
   }
@@ -151,6 +152,9 @@ struct StatusReport: Encodable {
             "in the zone",
             Self.count(status.valuesInZone, "large value", "large values")
               + " of \(status.bytesInZone) bytes, fetched when asked for (syncctl values)"
+              + (status.valuesWithoutRoom == 0
+                ? ""
+                : "; this host's disk had no room for \(status.valuesWithoutRoom) of them: make room, then syncctl parked retry")
           ))
       }
       if let parked = ParkedText.summary(parked) { rows.append(("parked", parked)) }

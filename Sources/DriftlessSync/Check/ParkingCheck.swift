@@ -3,11 +3,11 @@ import DriftlessSQLite
 import Foundation
 
 /// What could not be taken in: `ZDL_PARKED`, entries of the log; `ZDL_PARKED_VALUE`, single values; and `ZDL_STRUCK`, what
-/// later entries set of them; and `ZDL_MISSED` and `ZDL_WANTED`, large values that were asked for.
+/// later entries set of them; and `ZDL_MISSED`, `ZDL_WANTED` and `ZDL_NAMED`, large values that were asked for, and that are here.
 struct ParkingCheck: EngineCheck {
   let tables = [
     "ZDL_PARKED", "ZDL_PARKED_FORMER", "ZDL_PARKED_VALUE", "ZDL_STRUCK",
-    "ZDL_MISSED", "ZDL_WANTED",
+    "ZDL_MISSED", "ZDL_WANTED", "ZDL_NAMED",
   ]
 
   private static let suggestion =
@@ -49,6 +49,11 @@ struct ParkingCheck: EngineCheck {
         table, key: ["digest"], rules,
         suggestion: "Keep a copy of the file; then run syncctl enroll --anew: it is asked for anew."
       )
+    }
+    if inspection.has("ZDL_NAMED") {
+      try inspection.check(
+        "ZDL_NAMED", key: key, [inspection.objectRule()] + NamedCells.rules,
+        suggestion: Self.suggestion)
     }
     try inspection.check(
       "ZDL_STRUCK", key: ["number", "property"],

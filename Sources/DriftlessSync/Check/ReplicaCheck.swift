@@ -124,6 +124,7 @@ extension EngineTables {
       (SyncEngine.missingSetting, .integer(let number)):
       number == 1
     case (ValueTiming.setting, .text(let text)): ValueFetching(rawValue: text) != nil
+    case (WantedValues.askedSetting, .integer(let number)): number > 0
     case (WantedValues.failureSetting, .text(let text)): SyncEngine.decodeFailure(text) != nil
     case (LetGoRequest.setting, .text(let text)): LetGoRequest.decode(text) != nil
     case (LetGoRequest.doneSetting, .text(let text)): LetGoRequest.decodeReport(text) != nil

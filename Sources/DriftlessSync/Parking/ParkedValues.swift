@@ -10,9 +10,12 @@ struct ParkedValues {
   private let connection: SQLiteConnection
   /// Whether there may be any: most stores never have one, and then nothing is asked.
   private(set) var mayHaveAny: Bool
+  /// What the zone names, and the rows have: a newer word on a property ends that as well.
+  var named: NamedCells
 
   init(_ connection: SQLiteConnection) throws {
     self.connection = connection
+    named = try NamedCells(connection)
     mayHaveAny = try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_PARKED_VALUE)") != 0
   }
 
@@ -21,6 +24,7 @@ struct ParkedValues {
     sequence: UInt64, sender: UUID, at time: Date
   ) throws {
     mayHaveAny = true
+    try named.strike(key, property)
     try connection.perform(
       "INSERT OR REPLACE INTO ZDL_PARKED_VALUE VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
       [
@@ -32,6 +36,7 @@ struct ParkedValues {
 
   /// The property has a newer value.
   func strike(_ key: ObjectKey, _ property: String) throws {
+    try named.strike(key, property)
     guard mayHaveAny else { return }
     try connection.perform(
       "DELETE FROM ZDL_PARKED_VALUE WHERE entity = ? AND key = ? AND property = ?",
@@ -43,7 +48,9 @@ struct ParkedValues {
   mutating func strikeEdited(
     _ object: PendingObject, of key: ObjectKey, through transaction: Int64, _ schema: SyncSchema
   ) throws {
-    guard mayHaveAny, let entity = schema.entity(numbered: key.entity) else { return }
+    guard mayHaveAny || named.mayHaveAny, let entity = schema.entity(numbered: key.entity) else {
+      return
+    }
     for edit in object.edits where edit.transaction > 0 && edit.transaction <= transaction {
       for slot in edit.properties.indexes {
         guard let property = entity.property(at: slot) else { continue }
@@ -54,6 +61,7 @@ struct ParkedValues {
 
   /// The object is gone.
   func strike(_ key: ObjectKey) throws {
+    try named.strike(key)
     guard mayHaveAny else { return }
     try connection.perform(
       "DELETE FROM ZDL_PARKED_VALUE WHERE entity = ? AND key = ?",
@@ -117,13 +125,17 @@ struct ParkedValues {
     try rows(where: isName, on: connection)
   }
 
-  /// Those of one value.
-  static func nameRows(of value: LargeValue, on connection: SQLiteConnection) throws -> [Row] {
-    let names = [false, true].map { isSealed -> SQLiteValue in
-      let name = LargeCell.row(for: value, isSealed: isSealed)
-      return .blob(Data(RowArchive.encode([.data(Data(name))])))
+  /// Those of some values, by the index of names: as much work as there are such rows.
+  static func nameRows(
+    of values: some Sequence<LargeValue>, on connection: SQLiteConnection
+  ) throws -> [Row] {
+    try values.flatMap { value in
+      let names = [false, true].map { isSealed -> SQLiteValue in
+        let name = LargeCell.row(for: value, isSealed: isSealed)
+        return .blob(Data(RowArchive.encode([.data(Data(name))])))
+      }
+      return try rows(where: "value IN (?, ?) AND \(isName)", names, on: connection)
     }
-    return try rows(where: "value IN (?, ?)", names, on: connection)
   }
 
   /// All others.
@@ -146,10 +158,11 @@ struct ParkedValues {
   ///
   /// - Parameters:
   ///   - pending: what was edited here.
+  ///   - hasMore: whether that is not all: rows are asked then.
   ///   - countsMissed: also those that somebody asked for in vain.
   static func inZone(
-    _ pending: PendingSet, _ transaction: ReadTransaction, _ schema: SyncSchema,
-    countsMissed: Bool = false
+    _ pending: PendingSet, hasMore: Bool = false, _ transaction: ReadTransaction,
+    _ schema: SyncSchema, countsMissed: Bool = false
   ) throws -> (count: Int, bytes: Int64) {
     let connection = transaction.connection
     guard try EngineTables.has(table, on: connection) else { return (0, 0) }
@@ -161,12 +174,13 @@ struct ParkedValues {
     ) { row in
       let data = row.data(0)
       guard let value = ValueInZone(name: data.dropFirst(), isSealed: data.first == 1),
-        missed[value.digest] == nil
+        isThere(value, missed: missed)
       else { return }
       let key = row.objectKey(1, 2)
-      if let edited = pending[key],
-        let property = schema.entity(numbered: key.entity)?.property(named: row.string(3)),
-        edited.transaction(of: property.slot) != nil,
+      if let property = schema.entity(numbered: key.entity)?.property(named: row.string(3)),
+        // A row that shows names has one for as long as nothing was set over it.
+        pending[key]?.transaction(of: property.slot) != nil
+          || hasMore && property.standIn?.showsNames == true,
         try transaction.knownRow(key)?.values[property.slot].isInZone != true
       {
         return
@@ -179,9 +193,16 @@ struct ParkedValues {
     return (count, bytes)
   }
 
-  /// Whether a value waits in the zone, and nobody asked for it in vain.
+  /// Whether a value waits in the zone, which has it as far as is known. One that the disk here had no room for does.
   static func isInZone(_ value: PropertyValue, missed: [Data: MissedValues.Reason]) -> Bool {
-    ValueInZone(value).map { missed[$0.digest] == nil } ?? false
+    ValueInZone(value).map { isThere($0, missed: missed) } ?? false
+  }
+
+  private static func isThere(
+    _ value: ValueInZone, missed: [Data: MissedValues.Reason]
+  ) -> Bool {
+    let reason = missed[value.digest]
+    return reason == nil || reason == .room
   }
 
   private static func rows(
@@ -235,11 +256,17 @@ struct ParkedValues {
     .text("property"), .bytes("value"), .natural("sequence"), .identity("sender"),
     .text("reason"), .seconds("since"),
   ]
-  static let statement = """
+  static let statements = [
+    """
     CREATE TABLE IF NOT EXISTS ZDL_PARKED_VALUE(
       entity INTEGER NOT NULL, key INTEGER NOT NULL, property TEXT NOT NULL,
       value BLOB NOT NULL, sequence INTEGER NOT NULL, sender BLOB NOT NULL, reason TEXT NOT NULL,
       since REAL NOT NULL,
       PRIMARY KEY (entity, key, property)\(RowRule.constraints(rules))) WITHOUT ROWID
+    """,
+    // Where a value belongs is asked for each one that comes.
     """
+    CREATE INDEX IF NOT EXISTS ZDL_PARKED_VALUE_NAME ON ZDL_PARKED_VALUE(value) WHERE \(isName)
+    """,
+  ]
 }

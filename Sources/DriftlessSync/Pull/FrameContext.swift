@@ -181,7 +181,8 @@ struct FrameContext {
         }
         continue
       }
-      if let reader = PropertyReader(property: property, column: column, name: name) {
+      if var reader = PropertyReader(property: property, column: column, name: name) {
+        if sealed.large != nil { reader.told = sealed }
         readers.append(reader)
       } else if isNothing {
         nulls.insert(full)

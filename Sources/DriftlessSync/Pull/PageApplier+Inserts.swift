@@ -55,6 +55,11 @@ extension PageApplier {
         }
       } else {
         batch.fill(from: reader)
+        if reader.namesValues {
+          try batch.forEach { key, row in
+            if reader.hasBytes(row) { try noteNamed(reader, row: row, of: key) }
+          }
+        }
         try batch.replace(reader) { key, row, value in
           try held(value, reader.property, of: key, frame.side(group, row: row))
         }
@@ -119,8 +124,7 @@ extension PageApplier {
           try transaction.setSetting(SyncEngine.missingSetting, .integer(1))
         } else {
           refusal = LargeCell.reasonInZone(large)
-          // Whatever zone the store left it in before, it is in this one.
-          try MissedValues.forget(large.digest, .left, on: transaction.connection)
+          try MissedValues.noteNamed(large.digest, on: transaction.connection)
         }
       }
       let side = try side()
@@ -148,10 +152,13 @@ extension PageApplier {
       var value = reader.value(row)
       if !isNew {
         try parkedValues.strike(key, reader.property.name)
-        if value.isInZone {
+        if value.isInZone || !namedInPage.isEmpty {
           let row = try transaction.knownOwnRow(key)?.values
-          value = present(value, beside: row?[reader.property.slot])
+          let local = row?[reader.property.slot]
+          value = present(value, beside: local)
+          if value != local { try keepDisplaced(local) }
         }
+        if !value.isInZone { try noteNamed(reader, row: row, of: key) }
       }
       return try held(value, reader.property, of: key, frame.side(group, row: row))
     }

@@ -24,7 +24,9 @@ extension PageApplier {
       return try fill(row, property, of: entity)
     }
     var value = row.value
+    var named: LargeValue?
     if let large = LargeCell.value(in: value) {
+      if !LargeCell.isSealed(value), property.standIn?.showsNames == true { named = large }
       guard let bytes = try ValuePieces.bytes(of: large, on: transaction.connection) else { return }
       value = LargeCell.isSealed(value) ? SealedValue.value(ofCell: bytes) : .data(bytes)
       try MissedValues.forget(large.digest, on: transaction.connection)
@@ -36,6 +38,7 @@ extension PageApplier {
       value = opened ?? value
     }
     try parkedValues.strike(row.key, row.property)
+    if let named { try parkedValues.named.note(named, of: row.key, property.name) }
     if var values = try transaction.knownOwnRow(row.key)?.values {
       // What was opened may be what the model here does not hold.
       values[property.slot] = try held(

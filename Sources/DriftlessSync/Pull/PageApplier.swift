@@ -25,6 +25,8 @@ final class PageApplier {
   var zone: ZoneStates
   var dangling: DanglingReferences
   var parkedValues: ParkedValues
+  /// Large values that entries name which are applied together.
+  var namedInPage: Set<LargeValue> = []
   /// Entries of which nothing was applied.
   var parked: [Parking.Entry]
   /// What later entries are noted to set, since a parked one sets it as well.

@@ -28,6 +28,17 @@ struct PropertyReader {
   private let column: Column
   /// What the values of a type of before become, as they do where a store is migrated.
   private let widening: Widening?
+  /// The column as it came, where it names large values: `column` has their bytes, as far as they are here.
+  var told: Column?
+  /// Whether it names large values, not sealed ones.
+  var namesValues: Bool {
+    guard case .bytes? = told?.values else { return false }
+    return true
+  }
+  /// The large value that a row names.
+  func named(_ row: Int) -> LargeValue? { namesValues ? told?.largeValue(at: row) : nil }
+  /// Whether the bytes of a row's large value are here.
+  func hasBytes(_ row: Int) -> Bool { column.large?.contains(row) != true }
   /// Of elements: objects that the row says nothing of, as indexes in the object table.
   var leftOut: Set<Int> = []
   /// Of elements, in a row of an entry that comes late: those that later entries name, by zone object numbers.

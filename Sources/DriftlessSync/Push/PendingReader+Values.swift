@@ -35,8 +35,8 @@ extension PendingReader {
   }
 
   /// What is not here is told by its name where the zone has the object: an undo went back to it, or another program that edited the
-  /// object says all of it. So is what the store had in another log or zone. What no zone has goes without, as nobody's edit
-  /// (`withdrawNames`).
+  /// object says all of it. So is what the store had in another log or zone. Of what no zone has nothing is said, not even that there
+  /// is none (`withdrawNames`).
   mutating func nameOrLeaveOut(
     _ values: inout [PropertyValue], _ key: ObjectKey, _ object: PendingObject,
     _ entity: SyncSchema.Entity
@@ -48,7 +48,7 @@ extension PendingReader {
         try object.whole == .none || object.transaction(of: slot) != nil
           || isBack(key, object, entity)
       else {
-        values[slot] = .null
+        leaveUnsaid(slot, of: key, &values)
         continue
       }
       guard property.standIn?.names(values[slot]) != true else { continue }
@@ -57,8 +57,38 @@ extension PendingReader {
         guard object.properties.contains(slot) else { continue }
         unsent[key, default: PropertyMask()].insert(slot)
       } else {
-        values[slot] = .null
+        leaveUnsaid(slot, of: key, &values)
       }
+    }
+  }
+
+  private mutating func leaveUnsaid(
+    _ slot: Int, of key: ObjectKey, _ values: inout [PropertyValue]
+  ) {
+    values[slot] = .null
+    unsaid[key, default: PropertyMask()].insert(slot)
+  }
+
+  /// Those of some properties of a new object of which something is said.
+  func said(_ properties: PropertyMask, of key: ObjectKey) -> PropertyMask {
+    guard !unsaid.isEmpty, let unsaid = unsaid[key] else { return properties }
+    var said = properties
+    said.subtract(unsaid)
+    return said
+  }
+
+  /// A reference to a new object that is left out waits for it: no reference would be another edit.
+  mutating func leaveOut(
+    _ key: ObjectKey, _ entity: SyncSchema.Entity, _ values: [PropertyValue], _ edit: Int64,
+    of mask: inout PropertyMask
+  ) throws {
+    for property in entity.properties where mask.contains(property.slot) {
+      guard case .toOne = property.kind,
+        case .reference(let target) = try reference(key, property, values, edit),
+        try !hasPlace(target)
+      else { continue }
+      unsent[key, default: PropertyMask()].insert(property.slot)
+      mask.subtract(PropertyMask([property.slot]))
     }
   }
 

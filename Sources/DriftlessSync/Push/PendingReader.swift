@@ -24,6 +24,8 @@ struct PendingReader {
   var unsent: [ObjectKey: PropertyMask] = [:]
   /// What stands in columns and cannot be read: it is no value that could be sent.
   private var unreadable: [ObjectKey: PropertyMask] = [:]
+  /// What new objects say nothing of: large values that no zone has.
+  var unsaid: [ObjectKey: PropertyMask] = [:]
   let isPartial: Bool
   private var tellsLater = false
   /// Up to which transaction the window goes.
@@ -211,24 +213,11 @@ struct PendingReader {
     _ entity: SyncSchema.Entity
   ) throws {
     guard let values = try values(of: key, object, entity) else { return }
-    let place = place(kind, entity, entity.all)
-    try appendCells(at: place, kind, key, object, values)
-    drafts[place].append(key, transaction: object.lastTransaction)
+    try appendRow(
+      place(kind, entity, said(entity.all, of: key)), kind, key, object, values,
+      by: object.lastTransaction)
     try claims.add(key, entity, values, leaving: unsent[key])
     objects += 1
-  }
-
-  /// What a draft's columns get of an object.
-  private mutating func appendCells(
-    at place: Int, _ kind: ChangeSetIndex.Group.Kind, _ key: ObjectKey, _ object: PendingObject,
-    _ values: [PropertyValue]
-  ) throws {
-    for column in drafts[place].columns.indices {
-      let cell = try wholeCell(kind, key, object, drafts[place].columns[column].property, values)
-      if !cell.isEmpty { properties += 1 }
-      bytes += cell.bytes
-      drafts[place].columns[column].append(cell)
-    }
   }
 
   /// A new object whose properties were edited at different times, each of which counts: it is
@@ -240,12 +229,29 @@ struct PendingReader {
   ) throws {
     guard let values = try values(of: key, object, entity) else { return }
     for (index, edit) in edits.enumerated() {
-      let place = place(index == 0 ? kind : .update, entity, edit.properties)
-      try appendCells(at: place, kind, key, object, values)
-      drafts[place].append(key, transaction: edit.transaction)
+      let mask = said(edit.properties, of: key)
+      if index > 0, mask.isEmpty { continue }
+      try appendRow(
+        place(index == 0 ? kind : .update, entity, mask), kind, key, object, values,
+        by: edit.transaction)
     }
     try claims.add(key, entity, values, leaving: unsent[key])
     objects += 1
+  }
+
+  /// What the properties of a draft's group are of a new object.
+  private mutating func appendRow(
+    _ place: Int, _ kind: ChangeSetIndex.Group.Kind, _ key: ObjectKey, _ object: PendingObject,
+    _ values: [PropertyValue], by transaction: Int64
+  ) throws {
+    for column in drafts[place].columns.indices {
+      let property = drafts[place].columns[column].property
+      let cell = try wholeCell(kind, key, object, property, values)
+      if !cell.isEmpty { properties += 1 }
+      bytes += cell.bytes
+      drafts[place].columns[column].append(cell)
+    }
+    drafts[place].append(key, transaction: transaction)
   }
 
   /// An object that the zone deleted, and that an edit keeps. What was edited at another time than that, here or by those
@@ -338,21 +344,6 @@ struct PendingReader {
       objects += 1
       try claims.add(
         key, entity, values, setting: object.properties, leaving: unsent[key])
-    }
-  }
-
-  /// A reference to a new object that is left out waits for it: no reference would be another edit.
-  private mutating func leaveOut(
-    _ key: ObjectKey, _ entity: SyncSchema.Entity, _ values: [PropertyValue], _ edit: Int64,
-    of mask: inout PropertyMask
-  ) throws {
-    for property in entity.properties where mask.contains(property.slot) {
-      guard case .toOne = property.kind,
-        case .reference(let target) = try reference(key, property, values, edit),
-        try !hasPlace(target)
-      else { continue }
-      unsent[key, default: PropertyMask()].insert(property.slot)
-      mask.subtract(PropertyMask([property.slot]))
     }
   }
 

@@ -212,28 +212,31 @@ struct SentFrame {
   mutating func strikeParked(sequence: UInt64, firstNumber: UInt64) throws {
     let connection = transaction.connection
     let watched = Parking.Watched(try Parking.entries(on: connection))
-    let hasValues = try ParkedValues(connection).mayHaveAny
+    var values = try ParkedValues(connection)
+    let hasValues = values.mayHaveAny || values.named.mayHaveAny
     guard try !watched.isEmpty || hasValues || namesLargeValues() else { return }
-    let changeSet = try opened()
+    let told = try ChangeSetDecoder().decode(outbox.frame)
+    let changeSet = try CellOpener(transaction, schema: schema).opened(told)
     let index = changeSet.index
     var numbered = index
     numbered.number(from: firstNumber)
     try Parking.strike(watched, numbered, sequence: sequence, on: connection)
     guard hasValues || !index.values.isEmpty else { return }
-    var values = try ParkedValues(connection)
     let keys = try objectKeys(index)
-    var columns = changeSet.columns[...]
+    var columns = Array(zip(told.columns, changeSet.columns))[...]
     for group in index.groups {
       let own = Array(columns.prefix(group.properties.count))
       columns = columns.dropFirst(group.properties.count)
       let names = index.entities[group.entity]
       let entity = schema.entity(namedNowOrBefore: names.name)
-      for (property, column) in zip(group.properties, own) {
+      for (property, (sent, column)) in zip(group.properties, own) {
         let known = entity?.property(namedNowOrBefore: names.properties[property])
         let name = known?.name ?? names.properties[property]
-        let reader = known.flatMap { PropertyReader(property: $0, column: column) }
+        var reader = known.flatMap { PropertyReader(property: $0, column: column) }
+        if sent.large != nil { reader?.told = sent }
         for (row, object) in group.objects.enumerated() {
           guard let key = keys[object] else { continue }
+          try noteNamed(reader, row: row, of: key, name, &values.named)
           guard let parked = try values.value(of: key, name) else {
             // Told by its name, since an undo went back to it, it is in the zone and not here.
             guard column.large != nil, let told = reader?.value(row), told.isInZone,
@@ -242,13 +245,13 @@ struct SentFrame {
             try values.add(
               told, of: key, name, reason: LargeCell.reasonInZone(large), sequence: sequence,
               sender: changeSet.header.replica, at: Date())
-            try MissedValues.forget(large.digest, .left, on: connection)
+            try MissedValues.noteNamed(large.digest, on: connection)
             continue
           }
           // Where it sent the parked value itself, that is the zone's still. A value that no zone has stays with who knows its name.
           let told = reader?.value(row)
           if told == parked, let large = LargeCell.value(in: parked) {
-            try MissedValues.forget(large.digest, .left, on: connection)
+            try MissedValues.noteNamed(large.digest, on: connection)
           }
           guard told != parked, try told?.isNull != true || !isNamed(key, known, parked) else {
             continue
@@ -257,6 +260,17 @@ struct SentFrame {
         }
       }
     }
+  }
+
+  /// The zone's word on a property is the name that was sent, or another one than it was.
+  private func noteNamed(
+    _ reader: PropertyReader?, row: Int, of key: ObjectKey, _ name: String,
+    _ named: inout NamedCells
+  ) throws {
+    guard let reader, reader.property.standIn?.showsNames == true, let large = reader.named(row),
+      try transaction.knownRow(key)?.values[reader.property.slot].isInZone == false
+    else { return try named.strike(key, name) }
+    try named.note(large, of: key, name)
   }
 
   /// Whether the object has a value by its name, which is set aside.

@@ -33,22 +33,23 @@ import DriftlessSQLite
 /// | `ZDL_VALUE` | large values on their way to the zone or from it (`ValuePieces`) |
 /// | `ZDL_MISSED` | large values that were asked for and were not to be had (`MissedValues`) |
 /// | `ZDL_WANTED` | large values that were asked for and have not come yet (`WantedValues`) |
+/// | `ZDL_NAMED` | large values that are here, and that the zone tells by their names (`NamedCells`) |
 enum EngineTables {
   /// Grows with each table or column that is added, and with each rule that a table declares.
-  static let version: Int64 = 17
+  static let version: Int64 = 18
   static let versionSetting = "sync.tables"
 
   private static let statements =
     [ReplicaState.statement, Outbox.statement, OmittedParts.statement, PendingState.statement]
     + DanglingReferences.statements + Journal.statements + Parking.statements
     + [
-      ZoneStates.statement, ParkedValues.statement, Quarantine.statement, ImportTimes.statement,
+      ZoneStates.statement, Quarantine.statement, ImportTimes.statement,
       LogPlaces.statement, KeptFrames.statement, KeptKeys.statement, LackedValues.statement,
       RememberedDeletes.statement, RememberedDeletes.sinceStatement,
       StampOrigins.statement, SegmentPieces.statement, FormerParking.statement,
       OutboxPart.statement, StagedEntries.statement, ValuePieces.statement,
-      MissedValues.statement, WantedValues.statement,
-    ] + Unions.aliasStatements
+      MissedValues.statement, WantedValues.statement, NamedCells.statement,
+    ] + ParkedValues.statements + Unions.aliasStatements
 
   /// Makes the tables, or brings those of an earlier version up to date.
   static func create(in transaction: WriteTransaction) throws {
@@ -59,6 +60,7 @@ enum EngineTables {
     try Journal.complete(on: connection)
     try ImportTimes.complete(on: connection)
     try RememberedDeletes.complete(on: connection)
+    try WantedValues.complete(on: connection)
     for statement in statements { try redeclare(statement, on: connection) }
     for statement in statements { try connection.execute(statement) }
     try transaction.setSetting(versionSetting, .integer(version))
@@ -163,6 +165,7 @@ enum EngineTables {
     try StagedEntries.removeAll(on: connection)
     try ValuePieces.dropAll(on: connection)
     try WantedValues.forgetAll(on: connection)
+    try NamedCells.removeAll(on: connection)
     // What waits, and what is empty, is so whatever log said it.
     try KeptKeys.redate(above: 0, on: connection)
     try LackedValues.redate(above: 0, on: connection)
@@ -193,7 +196,7 @@ enum EngineTables {
       "ZDL_GRAVE": Graves.dropAll(on:), "ZDL_SEGMENT": SegmentPieces.dropAll(on:),
       "ZDL_STAGED": StagedEntries.removeAll(on:), "ZDL_VALUE": ValuePieces.dropAll(on:),
       "ZDL_MISSED": MissedValues.forgetAll(on:), "ZDL_WANTED": WantedValues.forgetAll(on:),
-      "ZDL_PARKED_VALUE": ParkedValues.removeAll(on:),
+      "ZDL_PARKED_VALUE": ParkedValues.removeAll(on:), "ZDL_NAMED": NamedCells.removeAll(on:),
       "ZDL_PARKED_FORMER": FormerParking.removeAll(on:),
     ]
     for table in Set(findings.map(\.table)).sorted() { try notes[table]?(connection) }

@@ -10,6 +10,16 @@ extension SyncFailure {
   }
 }
 
+extension SyncFailure {
+  /// What is kept of a failure, as it was.
+  init(_ kept: SyncStatus.Failure) {
+    self.init(
+      code: kept.code, message: kept.message, suggestion: kept.suggestion,
+      isTransient: kept.kind == .offline, needsPerson: kept.kind == .waiting,
+      waitsForRoom: [StoreError.Code.diskFull, .tooManyFiles].map(\.dashed).contains(kept.code))
+  }
+}
+
 extension SyncStatus.Failure {
   /// Whether an answer of the zone to a token heals it.
   var isAboutContact: Bool {

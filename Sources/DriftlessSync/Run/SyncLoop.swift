@@ -61,7 +61,7 @@ actor SyncLoop {
 
   /// Somebody wants to know: what waits for its next attempt is tried now.
   func ask() {
-    if schedule.state == .backingOff { take(.asked) }
+    if schedule.state == .backingOff || failure != nil { take(.asked) }
   }
 
   /// What the request left for later (a push alone leaves news unread) follows by itself.
@@ -99,9 +99,15 @@ actor SyncLoop {
     tell(.syncing)
     do {
       let report = try await engine.syncForLoop()
+      untold.add(report)
+      if let wanted = try SyncEngine.wantedFailure(of: engine.store) {
+        let left = SyncFailure(wanted)
+        failure = left
+        failingSince = failingSince ?? Date()
+        return take(.succeededInPart(waitsForRoom: left.waitsForRoom))
+      }
       failingSince = nil
       failure = nil
-      untold.add(report)
       take(.succeeded)
       // What was saved meanwhile is sent by the next one, which tells of both.
       if schedule.state == .listening, !isStopped {
@@ -140,8 +146,9 @@ actor SyncLoop {
         waitsForRoom: failure.waitsForRoom))
   }
 
+  /// Nothing is in step while what somebody asked for does not come, though all else goes on.
   private func tellPause(nextAttempt seconds: Double) {
-    guard schedule.state == .backingOff, let failure else { return }
+    guard [.backingOff, .listening].contains(schedule.state), let failure else { return }
     let pause = SyncState.Pause(
       failure: failure, since: failingSince ?? Date(),
       nextAttempt: Date(timeIntervalSinceNow: seconds), attempts: schedule.failedAttempts)

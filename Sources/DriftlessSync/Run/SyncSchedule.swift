@@ -75,6 +75,9 @@ public struct SyncSchedule: Sendable {
     /// The time of `wake` has come.
     case timer
     case succeeded
+    /// The sync succeeded, and something that somebody asked for beside it did not come: that is tried again as after a failure, while
+    /// all else goes on; `waitsForRoom` when there was no space left here.
+    case succeededInPart(waitsForRoom: Bool)
     /// The sync failed; `isTransient` when time may heal it, `waitsForRoom` when there was no space left here.
     case failed(isTransient: Bool, retryAfter: Double?, waitsForRoom: Bool = false)
   }
@@ -139,6 +142,13 @@ public struct SyncSchedule: Sendable {
       hastenedAttempts = 0
       state = again ? .settling : .listening
       return again ? [.wake(after: delays.settle)] : [.listen, .wake(after: delays.idle)]
+    case (.syncing(let again), .succeededInPart(let waitsForRoom)):
+      hastenedAttempts = 0
+      backOff(
+        most: min(waitsForRoom ? delays.roomMax : delays.retryMax, delays.idle), isTransient: true,
+        retryAfter: nil, jitter: jitter)
+      state = again ? .settling : .listening
+      return again ? [.wake(after: delays.settle)] : [.listen, .wake(after: pause)]
     case (let former, .failed(let isTransient, let retryAfter, let waitsForRoom)):
       backOff(
         most: waitsForRoom ? min(delays.roomMax, delays.retryMax) : delays.retryMax,
@@ -149,7 +159,7 @@ public struct SyncSchedule: Sendable {
       }
       return [.deafen, .wake(after: pause)]
     case (.syncing, .timer), (.listening, .succeeded), (.settling, .succeeded),
-      (.backingOff, .succeeded):
+      (.backingOff, .succeeded), (_, .succeededInPart):
       return []
     case (.listening, .changed):
       state = .settling

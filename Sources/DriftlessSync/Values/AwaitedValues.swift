@@ -19,8 +19,9 @@ public struct AwaitedValue: Hashable, Sendable, Codable {
   public var isWanted: Bool
   /// Since when it is not to be had; nil for one that can be fetched, as far as is known.
   public var missingSince: Date?
-  /// Why it did not come, where it was asked for in vain: `lost` where the zone does not have it, `damaged` where what comes is not
-  /// what its name says, `room` where the store's disk had none, `left` where the store left its zone.
+  /// Why it did not come, where it was asked for in vain: `lost` where the zone lacks it, `absent` where the zone has no bytes of it
+  /// and was not told its name, `damaged` where what comes is not what its name says, `refused` where the server does not give it, `room`
+  /// where the store's disk had none, `left` where the store left its zone.
   public var reason: String?
 }
 
@@ -74,9 +75,7 @@ extension SyncEngine {
   ) throws -> Int {
     let values = try meantValues(of: store, object: object, entity: entity, key: key)
     let count = try noteWanted(of: store) { transaction in
-      try WantedValues.add(values.sorted(), on: transaction.connection)
-      // Who asks for what was not to be had wants it tried again.
-      for value in values { try MissedValues.forget(value.digest, on: transaction.connection) }
+      try WantedValues.ask(values.sorted(), in: transaction)
     }
     store.ring()
     return count
@@ -110,7 +109,7 @@ extension SyncEngine {
       guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
       try EngineTables.create(in: transaction)
       try body(transaction)
-      return try WantedValues.digests(on: transaction.connection).count
+      return try WantedValues.count(on: transaction.connection)
     }.0
   }
 
@@ -118,30 +117,8 @@ extension SyncEngine {
   private static func meantValues(
     of store: PersistentStore, object: UUID?, entity: String?, key: String?
   ) throws -> Set<LargeValue> {
-    let schema = SyncSchema(store.schema)
-    func unknown(_ what: String, _ names: [String]) -> SyncError {
-      SyncError(
-        .unknownElement, what, suggestion: "There are: \(names.sorted().joined(separator: ", ")).")
-    }
-    let entities = schema.entities.filter { (entity ?? $0.name) == $0.name }
-    if let entity, entities.isEmpty {
-      throw unknown("The model has no entity \(entity).", schema.entities.map(\.name))
-    }
-    if let key, !entities.contains(where: { $0.property(named: key) != nil }) {
-      throw unknown(
-        "\(entity ?? "No entity") has \(entity == nil ? "a" : "no") property \(key) that syncs.",
-        Array(Set(entities.flatMap { $0.properties.map(\.name) })))
-    }
-    if let object {
-      let isHere = try store.read { transaction in
-        try transaction.key(of: object).flatMap { try transaction.concreteKey(root: $0) } != nil
-      }
-      guard isHere else {
-        throw SyncError(
-          .unknownElement, "There is no object \(object.uuidString.lowercased()) here.",
-          suggestion: "syncctl values list shows those whose values are not here.")
-      }
-    }
+    try SyncSchema(store.schema).requireKnown(entity: entity, property: key)
+    if let object { try store.read { try requireObject(object, $0) } }
     let meant = try awaitedValues(of: store).filter {
       object ?? $0.object == $0.object && entity ?? $0.entity == $0.entity
         && key ?? $0.property == $0.property
@@ -151,6 +128,15 @@ extension SyncEngine {
         LargeValue.digest(named: value.digest)
           .flatMap { LargeValue(digest: $0, length: UInt64(clamping: value.bytes)) }
       })
+  }
+
+  /// - Throws: `SyncError` (`unknownElement`) where the store does not have the object.
+  static func requireObject(_ object: UUID, _ transaction: ReadTransaction) throws {
+    let key = try transaction.key(of: object)
+    guard try key.flatMap({ try transaction.concreteKey(root: $0) }) == nil else { return }
+    throw SyncError(
+      .unknownElement, "There is no object \(object.uuidString.lowercased()) here.",
+      suggestion: "syncctl values list shows those whose values are not here.")
   }
 
   /// How many large values somebody asked for, and objects wait for, have not come yet, each once however many objects have it.
@@ -174,6 +160,12 @@ extension SyncEngine {
     return decodeFailure(text)
   }
 
+  /// How many bytes of large values are here that are not where they belong: of what is being fetched, and of what is being sent.
+  /// - Throws: `StoreError`.
+  package static func valueBytesUnderWay(of store: PersistentStore) throws -> Int {
+    try store.read { try ValuePieces.byteCount(on: $0.connection) }
+  }
+
   /// Those of some values that their objects have by now.
   /// - Throws: `StoreError`.
   public static func arrived(
@@ -191,5 +183,25 @@ extension SyncEngine {
         return !shown.isNull && !shown.isInZone
       }
     }
+  }
+}
+
+extension SyncSchema {
+  /// - Throws: `SyncError` (`unknownElement`) where the model does not have what is named.
+  func requireKnown(entity: String?, property: String?) throws {
+    func unknown(_ what: String, _ names: [String]) -> SyncError {
+      SyncError(
+        .unknownElement, what, suggestion: "There are: \(names.sorted().joined(separator: ", ")).")
+    }
+    let meant = entities.filter { (entity ?? $0.name) == $0.name }
+    if let entity, meant.isEmpty {
+      throw unknown("The model has no entity \(entity).", entities.map(\.name))
+    }
+    guard let property, !meant.contains(where: { $0.property(named: property) != nil }) else {
+      return
+    }
+    throw unknown(
+      "\(entity ?? "No entity") has \(entity == nil ? "a" : "no") property \(property) that syncs.",
+      Array(Set(meant.flatMap { $0.properties.map(\.name) })))
   }
 }

@@ -33,11 +33,13 @@ enum LargeCell {
     let bytes = "\(value.length) bytes (SHA-256 \(value.name))"
     let again = "They are asked for again by: syncctl parked retry."
     return switch reason {
-    case .lost:
+    case .lost, .absent:
       "The zone does not have its \(bytes). A replica that has them sends them when it syncs. \(again)"
     case .damaged:
       "What comes of its \(bytes) is not what their name says: it is changed on the way, or damaged at the server, "
         + "which driftless-server verify tells. \(again)"
+    case .refused:
+      "The server does not give its \(bytes), and gives others: its log says why. They are asked for again each hour. \(again)"
     case .room:
       "Its \(bytes) are in the zone, and this host's disk had no room for them. Make room there. They are asked for "
         + "again each hour, and by: syncctl parked retry."
@@ -65,6 +67,23 @@ extension PageApplier {
       LargeValue(of: bytes) == named
     else { return value }
     return .data(bytes)
+  }
+
+  /// The row has a value that the zone tells by its name.
+  func noteNamed(_ reader: PropertyReader, row: Int, of key: ObjectKey) throws {
+    guard let large = reader.named(row), reader.property.standIn?.showsNames == true else {
+      return
+    }
+    try parkedValues.named.note(large, of: key, reader.property.name)
+  }
+
+  /// The bytes of a value that an entry displaces, and another one of the same page names: they need not come once more.
+  func keepDisplaced(_ local: PropertyValue?) throws {
+    guard case .data(let bytes)? = local, !bytes.isEmpty,
+      namedInPage.contains(where: { $0.length == UInt64(bytes.count) }),
+      let value = LargeValue(of: bytes), namedInPage.contains(value)
+    else { return }
+    try ValuePieces.put(bytes, as: value, on: transaction.connection)
   }
 }
 

@@ -9,6 +9,9 @@ struct NamedPlace: Hashable {
   let slot: Int
   let named: PropertyValue
   let value: LargeValue
+  /// The entry that said it, and who sent that, where it is set aside.
+  var sequence: UInt64 = 0
+  var sender: UUID?
 
   init?(_ row: ParkedValues.Row, _ schema: SyncSchema) {
     guard let value = LargeCell.value(in: row.value),
@@ -16,6 +19,7 @@ struct NamedPlace: Hashable {
     else { return nil }
     self.init(
       key: row.key, property: property.name, slot: property.slot, named: row.value, value: value)
+    (sequence, sender) = (row.sequence, row.sender)
   }
 
   private init(
@@ -61,25 +65,40 @@ struct NamedPlace: Hashable {
   }
 
   /// Those of all objects, in the order of the log, and behind them what an undo went back to.
-  ///
-  /// - Parameter value: of one value; nil for all.
   static func all(
-    of value: LargeValue? = nil, _ pending: PendingSet, _ transaction: ReadTransaction,
-    _ schema: SyncSchema
+    _ pending: PendingSet, _ transaction: ReadTransaction, _ schema: SyncSchema
   ) throws -> [NamedPlace] {
-    let connection = transaction.connection
-    let undone = try undone(pending, transaction, schema).filter { value ?? $0.value == $0.value }
+    try all(
+      ParkedValues.nameRows(on: transaction.connection), undone(pending, transaction, schema),
+      pending, transaction, schema)
+  }
+
+  /// Those of some values.
+  ///
+  /// - Parameter undone: what undos went back to.
+  static func all(
+    of values: Set<LargeValue>, _ undone: UndonePlaces, _ pending: PendingSet,
+    _ transaction: ReadTransaction, _ schema: SyncSchema
+  ) throws -> [NamedPlace] {
+    try all(
+      ParkedValues.nameRows(of: values.sorted(), on: transaction.connection),
+      values.sorted().flatMap { undone[$0] }.filter {
+        try $0.isAwaited(pending, transaction, schema)
+      }, pending, transaction, schema)
+  }
+
+  private static func all(
+    _ rows: [ParkedValues.Row], _ undone: [NamedPlace], _ pending: PendingSet,
+    _ transaction: ReadTransaction, _ schema: SyncSchema
+  ) throws -> [NamedPlace] {
     let ids = Set(undone.map(\.id))
-    let rows =
-      try value.map { try ParkedValues.nameRows(of: $0, on: connection) }
-      ?? ParkedValues.nameRows(on: connection)
     let parked = try rows.compactMap { NamedPlace($0, schema) }
       .filter { try !ids.contains($0.id) && !$0.isEdited(pending, transaction) }
     return parked + undone
   }
 
   /// What an undo that the zone has not taken yet went back to.
-  private static func undone(
+  fileprivate static func undone(
     _ pending: PendingSet, _ transaction: ReadTransaction, _ schema: SyncSchema
   ) throws -> [NamedPlace] {
     var places: [NamedPlace] = []
@@ -127,7 +146,62 @@ struct NamedPlace: Hashable {
 
   func row(by applier: PageApplier) -> ParkedValues.Row {
     ParkedValues.Row(
-      key: key, property: property, value: named, sequence: 0, sender: applier.replica, reason: "",
-      since: applier.now, bytes: 0)
+      key: key, property: property, value: named, sequence: sequence,
+      sender: sender ?? applier.replica, reason: "", since: applier.now, bytes: 0)
+  }
+}
+
+/// What undos that the zone has not taken yet went back to, by value: all that is pending is looked through for it, once for as long
+/// as nothing is edited.
+struct UndonePlaces {
+  private let acknowledged: Int64
+  private let generation: UUID
+  private var through: Int64
+  private let places: [LargeValue: [NamedPlace]]
+
+  init(
+    _ pending: PendingSet, _ state: ReplicaState, _ transaction: ReadTransaction,
+    _ schema: SyncSchema
+  ) throws {
+    (acknowledged, generation) = (state.acknowledged, state.generation)
+    through = pending.through
+    places = Dictionary(
+      grouping: try NamedPlace.undone(pending, transaction, schema), by: \.value)
+  }
+
+  /// Those of a value; some may have been settled since.
+  subscript(value: LargeValue) -> [NamedPlace] { places[value] ?? [] }
+
+  /// Whether nothing was edited or settled since that could have brought more of them.
+  mutating func areAll(_ state: ReplicaState, _ transaction: ReadTransaction) throws -> Bool {
+    guard acknowledged == state.acknowledged, generation == state.generation else { return false }
+    var isEdited = false
+    through = try transaction.forEachLocalChange(after: through) { _, _, _ in isEdited = true }
+    return !isEdited
+  }
+}
+
+extension SyncEngine {
+  /// What undos went back to, as of now.
+  func undonePlaces(
+    _ pending: PendingSet, _ state: ReplicaState, _ transaction: ReadTransaction
+  ) throws -> UndonePlaces {
+    if var known = undoneCache, try known.areAll(state, transaction) {
+      undoneCache = known
+      return known
+    }
+    let places = try UndonePlaces(pending, state, transaction, schema)
+    undoneCache = places
+    return places
+  }
+
+  /// Where some values belong that are not here.
+  func namedPlaces(
+    of values: Set<LargeValue>, _ transaction: ReadTransaction
+  ) throws -> [NamedPlace] {
+    let state = try Self.state(on: transaction.connection, of: store)
+    let pending = try pendingSet(transaction, state: state)
+    return try NamedPlace.all(
+      of: values, undonePlaces(pending, state, transaction), pending, transaction, schema)
   }
 }

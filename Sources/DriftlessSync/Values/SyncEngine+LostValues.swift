@@ -26,17 +26,19 @@ extension SyncEngine {
   /// What is not here either is not to be had while the zone lacks it, and is to be had again afterwards.
   private func noteLacking(_ lacking: Set<LargeValue>) throws {
     let digests = Set(lacking.map(\.digest))
-    let (lost, back) = try store.read { transaction -> ([Data], [Data]) in
+    var (lost, back) = try store.read { transaction -> ([Data], Set<Data>) in
       let connection = transaction.connection
       let missed = try MissedValues.digests(on: connection)
       let back = missed.filter { $1 == .lost && !digests.contains($0) }.map(\.key)
-      guard !digests.isEmpty else { return ([], back) }
-      let lost = try ParkedValues.nameRows(on: connection).compactMap {
+      let lost = try ParkedValues.nameRows(of: lacking, on: connection).compactMap {
         LargeCell.value(in: $0.value)?.digest
-      }.filter { digests.contains($0) && missed[$0] == nil }
-      return (lost, back)
+      }.filter { missed[$0] == nil }
+      return (lost, Set(back))
     }
+    // What waits to be told the zone's log does not name: it cannot say that it lacks it.
+    if !back.isEmpty { back.subtract(try pendingNames().map(\.digest)) }
     guard !lost.isEmpty || !back.isEmpty else { return }
+    for digest in back { valueMemory.noteBack(digest) }
     try bookkeep { transaction in
       for digest in lost {
         try MissedValues.note(digest, .lost, at: store.now, on: transaction.connection)
@@ -82,11 +84,15 @@ extension SyncEngine {
       return (missing.isEmpty, try missing.isEmpty ? [] : wanted(missing, transaction))
     }
     guard !isNone else { return try bookkeep { try $0.setSetting(Self.missingSetting, nil) } }
+    // Each object has its bytes for itself.
+    let counts = missing.reduce(into: [LargeValue: Int]()) { $0[$1, default: 0] += 1 }
     var bytes = 0
-    var asked: [LargeValue] = []
-    for value in Set(missing).subtracting(valueMemory.lacking).sorted()
-    where valueMemory.mayAsk(for: value) && bytes < SyncTuning.mendedValueBytesMax {
-      asked.append(value)
+    var asked: [LargeValue: Int] = [:]
+    for (value, count) in counts.sorted(by: { valueMemory.isBefore($0.key, $1.key) })
+    where !valueMemory.lacking.contains(value) && valueMemory.mayAsk(for: value)
+      && bytes < SyncTuning.mendedValueBytesMax
+    {
+      asked[value] = count
       bytes = bytes.addingClamped(Int(clamping: value.length))
     }
     guard !asked.isEmpty else { return }
@@ -94,7 +100,7 @@ extension SyncEngine {
     try replayParked()
     let left = Set(
       try store.read { try self.missing($0).compactMap { LargeCell.value(in: $0.value) } })
-    for value in asked where left.contains(value) { valueMemory.noteInVain(value) }
+    for value in asked.keys where left.contains(value) { valueMemory.noteInVain(value) }
     try bookkeep { try ValuePieces.trim($0) }
   }
 

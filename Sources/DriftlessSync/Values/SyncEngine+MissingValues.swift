@@ -68,7 +68,7 @@ extension SyncEngine {
       }
       return (values, inflated)
     }
-    try await fetch(values, generation: snapshot.generation)
+    try await fetch(values, generation: snapshot.generation, areNamed: true)
     try requireRoom(
       for: inflated.multipliedClamped(by: SyncTuning.inflatedShare)
         .addingClamped(bytesToCopy(values)), "The zone's snapshot")

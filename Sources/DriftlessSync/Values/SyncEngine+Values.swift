@@ -146,6 +146,9 @@ extension SyncEngine {
   ) async throws -> PullReport {
     var report = PullReport()
     let timing = try valueTiming()
+    namedInPage = try store.read { try ValuePieces.namedByStaged($0.connection) }
+      .union(entries.flatMap { ValuePieces.named(by: $0) })
+    defer { namedInPage = [] }
     var rest = entries[...]
     while let last = rest.last {
       var values: [LargeValue: Int] = [:]
@@ -163,7 +166,7 @@ extension SyncEngine {
       }
       let run = Array(rest.prefix(count))
       rest = rest.dropFirst(count)
-      try await fetch(values, generation: cursor.generation)
+      try await fetch(values, generation: cursor.generation, areNamed: true)
       let end = run.last ?? last
       report.add(
         try applyInParts(
@@ -171,7 +174,7 @@ extension SyncEngine {
           cursor: Cursor(
             generation: cursor.generation, sequence: end.sequence, chain: end.chain),
           head: head, allowsMassDelete: allowsMassDelete))
-      if !values.isEmpty { try bookkeep { try ValuePieces.trim($0) } }
+      if !values.isEmpty { try bookkeep { try ValuePieces.trim($0, keeping: namedInPage) } }
     }
     return report
   }
@@ -180,6 +183,8 @@ extension SyncEngine {
   enum Fetched {
     case here
     case not(MissedValues.Reason)
+    /// This one does not come, and others do.
+    case refused(any Error)
     /// No object waits for it any more.
     case unneeded
     /// The store's disk has no room for it. Bytes that are needed.
@@ -192,8 +197,13 @@ extension SyncEngine {
       values.reduce(into: [:]) { $0[$1, default: 0] += 1 }, generation: generation)
   }
 
-  /// - Parameter values: with how many objects get each.
-  func fetch(_ values: [LargeValue: Int], generation: UUID) async throws {
+  /// - Parameters:
+  ///   - values: with how many objects get each.
+  ///   - areNamed: whether the log of the zone is known to name them.
+  func fetch(
+    _ values: [LargeValue: Int], generation: UUID, areNamed: Bool = false
+  ) async throws {
+    if areNamed { try noteNamed(values.keys) }
     // What is here and not yet where it belongs takes the room of those that come after it.
     var waiting = 0
     for (value, count) in values.sorted(by: { $0.key < $1.key }) {
@@ -201,24 +211,42 @@ extension SyncEngine {
       case .here: try forgetMissed(value)
       case .noRoom: try noteMissed(value, .room)
       case .not(let reason): try noteMissed(value, reason)
+      case .refused: try noteMissed(value, .refused)
       case .unneeded: break
       }
       waiting = waiting.addingClamped(try bytesToCopy([value: count]))
     }
   }
 
+  /// What a store left in another zone, or was not to be had of a zone that was not told of it, is in this one.
+  private func noteNamed(_ values: some Sequence<LargeValue>) throws {
+    let apart = try store.read { transaction in
+      try values.filter {
+        let reason = try MissedValues.reason($0.digest, on: transaction.connection)
+        return reason == .left || reason == .absent
+      }
+    }
+    guard !apart.isEmpty else { return }
+    try bookkeep { transaction in
+      for value in apart {
+        try MissedValues.noteNamed(value.digest, on: transaction.connection)
+      }
+    }
+  }
+
   private func forgetMissed(_ value: LargeValue) throws {
-    guard try store.read({ try MissedValues.digests(on: $0.connection)[value.digest] }) != nil
+    guard try store.read({ try MissedValues.reason(value.digest, on: $0.connection) }) != nil
     else { return }
     try bookkeep { try MissedValues.forget(value.digest, on: $0.connection) }
   }
 
   /// Lets go of what is here of a value that there is no room for, unless it is under way.
   func dropPieces(of value: LargeValue) throws {
-    try bookkeep { try ValuePieces.dropUnneeded(value, on: $0.connection) }
+    try bookkeep { try ValuePieces.dropUnneeded([value], on: $0.connection) }
   }
 
   func noteMissed(_ value: LargeValue, _ reason: MissedValues.Reason) throws {
+    if reason != .room { valueMemory.noteInVain(value) }
     try bookkeep {
       try MissedValues.note(value.digest, reason, at: store.now, on: $0.connection)
     }
@@ -234,6 +262,7 @@ extension SyncEngine {
   ) async throws -> Fetched {
     let length = Int(clamping: value.length)
     let placed = Self.bytesToPlace(length).multipliedClamped(by: max(1, count))
+    var failed = 0
     for _ in 0..<SyncTuning.damagedAttemptsMax {
       var have = try store.read { try ValuePieces.size(of: value, on: $0.connection) }
       let needed = waiting.addingClamped(placed).addingClamped(length - have)
@@ -255,7 +284,15 @@ extension SyncEngine {
           log.warning("\(error.message): what names it shows no value until it is there")
           try bookkeep { try ValuePieces.drop(value, on: $0.connection) }
           return .not(.lost)
+        } catch {
+          guard try await isOfOneValue(error) else { throw error }
+          failed += 1
+          // A line that broke is there again.
+          guard failed >= SyncTuning.valueAttemptsMax else { continue }
+          log.warning("The value \(value.name) does not come, and all else goes on: \(error)")
+          return .refused(error)
         }
+        failed = 0
         guard !piece.isEmpty, piece.count <= range.count else { break }
         do {
           try bookkeep { try ValuePieces.add(piece, at: have, of: value, on: $0.connection) }
@@ -276,6 +313,26 @@ extension SyncEngine {
     valueMemory.noteInVain(value)
     return .not(.damaged)
   }
+
+  /// Whether what fails is one value alone: the zone says so, or answers to something else.
+  private func isOfOneValue(_ error: any Error) async throws -> Bool {
+    try Task.checkCancellation()
+    if let error = error as? ProtocolError { return !Self.ofAllValues.contains(error.code) }
+    guard let error = error as? any TransportFailure, !error.needsPerson else { return false }
+    do {
+      _ = try await transport.zoneInfo()
+      return true
+    } catch {
+      try Task.checkCancellation()
+      return false
+    }
+  }
+
+  /// What the zone says of no value by itself.
+  private static let ofAllValues: Set<ProtocolError.Code> = [
+    .unauthorized, .codeUsed, .forbidden, .tokenBound, .noZone, .generationChanged, .forked,
+    .diverged, .clockAhead, .busy, .purged,
+  ]
 
   /// How far large values are, beside what goes on with them.
   private func tellValueBytes(isSending: Bool) {

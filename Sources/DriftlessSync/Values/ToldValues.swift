@@ -18,30 +18,25 @@ struct ValuesAreNowhere: Error {
 }
 
 /// Large values that are not here, and that a push tells by their names: those that are set aside, and those that rows have which an
-/// undo went back to. Each is looked for once.
+/// undo went back to, which are looked for once.
 struct ToldValues {
-  fileprivate var setAside: Set<LargeValue>?
   fileprivate var pending: Set<LargeValue>?
 }
 
 extension SyncEngine {
   /// Whether a value is one of those.
   func isTold(_ value: LargeValue, _ told: inout ToldValues) throws -> Bool {
-    let setAside =
-      try told.setAside
-      ?? store.read {
-        Set(
-          try ParkedValues.nameRows(on: $0.connection).compactMap { LargeCell.value(in: $0.value) })
-      }
-    told.setAside = setAside
-    if setAside.contains(value) { return true }
+    let isSetAside = try store.read {
+      try !ParkedValues.nameRows(of: [value], on: $0.connection).isEmpty
+    }
+    if isSetAside { return true }
     let pending = try told.pending ?? pendingNames()
     told.pending = pending
     return pending.contains(value)
   }
 
   /// The names that rows have of what is pending.
-  private func pendingNames() throws -> Set<LargeValue> {
+  func pendingNames() throws -> Set<LargeValue> {
     try store.read { transaction in
       let pending = try pendingSet(
         transaction, state: Self.state(on: transaction.connection, of: store))
@@ -92,10 +87,11 @@ extension SyncEngine {
             let named = try shown.isInZone ? shown : parked.value(of: key, property.name),
             let value = LargeCell.value(in: named), lacking.contains(value),
             object.isOffered(slot) || object.whole == .insert || missed[value.digest] == .left
+              || missed[value.digest] == .absent
           else { continue }
           gone.insert(slot)
-          if missed[value.digest] == nil {
-            try MissedValues.note(value.digest, .left, at: store.now, on: connection)
+          if missed[value.digest] != .left {
+            try MissedValues.note(value.digest, .absent, at: store.now, on: connection)
           }
         }
         guard !gone.isEmpty else { continue }

@@ -118,7 +118,7 @@ extension SyncEngine {
     return try await download(places, progress)
   }
 
-  // MARK: - One after the other
+  // MARK: - Some at a time
 
   private func pending(_ transaction: ReadTransaction) throws -> PendingSet {
     try pendingSet(transaction, state: Self.state(on: transaction.connection, of: store))
@@ -129,73 +129,68 @@ extension SyncEngine {
   ) async throws -> DownloadReport {
     var report = DownloadReport()
     var told = ValueProgress()
-    let values = Dictionary(grouping: places, by: \.value)
-    let order = values.keys.sorted()
-    guard !order.isEmpty else { return report }
-    told.valuesTotal = order.count
-    told.bytesTotal = order.reduce(0) { $0.addingClamped(Int64(clamping: $1.length)) }
-    let own = try noteWanted(order)
-    var full: StoreError?
+    let asked = AskedValue.all(places) { $0 < $1 }
+    guard !asked.isEmpty else { return report }
+    told.valuesTotal = asked.count
+    told.bytesTotal = asked.reduce(0) { $0.addingClamped(Int64(clamping: $1.value.length)) }
+    let own = try noteWanted(asked.map(\.value))
+    var first: (any Error)?
     do {
-      for value in order {
-        switch try await fetchTogether(value, values[value] ?? []) {
-        case .here:
-          report.values += 1
-          report.bytes = report.bytes.addingClamped(Int64(clamping: value.length))
-        case .not: report.missing += 1
-        case .unneeded: break
-        case .noRoom(let bytes):
-          // Smaller ones may fit.
-          full = full ?? noRoom(for: value, bytes)
+      for some in AskedValue.portions(of: asked) {
+        let fetched = try await fetchTogether(some)
+        for value in some.map(\.value) {
+          switch fetched[value] ?? .unneeded {
+          case .here:
+            report.values += 1
+            report.bytes = report.bytes.addingClamped(Int64(clamping: value.length))
+          case .not: report.missing += 1
+          case .unneeded: break
+          // Those behind it may come, and smaller ones fit.
+          case .refused(let error): first = first ?? Self.unreachable(error)
+          case .noRoom(let bytes): first = first ?? noRoom(for: value, bytes)
+          }
+          told.values += 1
+          told.bytes = told.bytes.addingClamped(Int64(clamping: value.length))
+          progress(told)
         }
-        told.values += 1
-        told.bytes = told.bytes.addingClamped(Int64(clamping: value.length))
-        progress(told)
       }
     } catch {
       guard Task.isCancelled || error is CancellationError else { throw Self.unreachable(error) }
-      // What others asked for before is wanted still.
-      try bookkeep { try WantedValues.remove(own, on: $0.connection) }
+      // What others asked for, before or meanwhile, is wanted still.
+      try bookkeep { try WantedValues.takeBack(own, on: $0.connection) }
       tell(.valuesWanted)
       throw CancellationError()
     }
-    if let full { throw full }
+    if let first { throw first }
     return report
   }
 
   /// - Returns: those that nobody asked for before.
   private func noteWanted(_ values: [LargeValue]) throws -> [LargeValue] {
     let own = try bookkeep { transaction in
-      // Who asks for what was not to be had wants it tried again.
-      for value in values { try MissedValues.forget(value.digest, on: transaction.connection) }
+      if try EngineTables.needCreation(transaction) { try EngineTables.create(in: transaction) }
       try transaction.setSetting(WantedValues.failureSetting, nil)
-      return try WantedValues.add(values, on: transaction.connection)
+      return try WantedValues.ask(values, in: transaction)
     }
     tell(.valuesWanted)
     return own
   }
 
-  private func noRoom(for value: LargeValue, _ bytes: Int) -> StoreError {
-    StoreError(
-      .diskFull,
-      "There is no room for a value of \(value.length) bytes: it needs \(bytes) on the file system of "
-        + "\(store.label), beside what is kept for saves.",
-      suggestion: "Make room there; it comes with the next sync then, or ask again. "
-        + "To ask for it no more: syncctl values take-back --store \(store.label.shellWord)")
-  }
-
   /// While another process syncs the store, that fetches what is asked for: it is woken, and goes on with what is noted. It is not
   /// waited for where its syncs fail, or where nothing comes.
-  private func fetchTogether(_ value: LargeValue, _ places: [NamedPlace]) async throws -> Fetched {
+  private func fetchTogether(_ asked: [AskedValue]) async throws -> [LargeValue: Fetched] {
     var rounds = 0
     var before: [Int] = []
     while true {
       do {
-        return try await operation { try await self.fetchNow(value, places) }
+        return try await operation { try await self.fetchNow(asked) }
       } catch let error as StoreError where error.code == .syncLocked {
-        let seen = try store.read { try self.look(at: value, places, $0) }
-        if let outcome = seen.outcome { return outcome }
-        if !seen.isWanted { _ = try noteWanted([value]) }
+        let seen = try store.read { try self.look(at: asked, $0) }
+        if seen.fetched.count == asked.count { return seen.fetched }
+        if !seen.unnoted.isEmpty {
+          try bookkeep { try WantedValues.askStill(seen.unnoted, on: $0.connection) }
+          tell(.valuesWanted)
+        }
         if seen.mark != before { rounds = 0 }
         // It hears of what was noted before it was asked.
         if rounds == 0 { store.ring() }
@@ -218,156 +213,46 @@ extension SyncEngine {
     }
   }
 
-  /// What can be seen of a value that another process fetches.
+  /// What can be seen of values that another process fetches.
   private struct Look {
-    var outcome: Fetched?
-    var isWanted = false
+    /// What became of those that are not waited for any more.
+    var fetched: [LargeValue: Fetched] = [:]
+    /// Those of the others that are not noted as wanted.
+    var unnoted: [LargeValue] = []
     var failure: SyncStatus.Failure?
     /// Another one each time that something came.
     var mark: [Int] = []
   }
 
-  private func look(
-    at value: LargeValue, _ places: [NamedPlace], _ transaction: ReadTransaction
-  ) throws -> Look {
+  private func look(at asked: [AskedValue], _ transaction: ReadTransaction) throws -> Look {
     let connection = transaction.connection
-    if let outcome = try outcome(places, transaction) { return Look(outcome: outcome) }
-    let wanted = try WantedValues.digests(on: connection)
-    if let reason = try MissedValues.digests(on: connection)[value.digest], reason != .room {
-      return Look(outcome: .not(reason))
-    }
-    let state = try Self.state(on: connection, of: store)
-    var failure = try Self.lastFailure(transaction, state, now: store.now)
-    if failure == nil, case .text(let text)? = try transaction.setting(WantedValues.failureSetting)
-    {
-      failure = Self.decodeFailure(text)
-    }
-    return Look(
-      isWanted: wanted.contains(value.digest), failure: failure,
-      mark: [wanted.count, try ValuePieces.byteCount(on: connection), Int(clamping: state.cursor)])
-  }
-
-  /// What became of a value that none of the places waits for any more; nil while one does.
-  private func outcome(
-    _ places: [NamedPlace], _ transaction: ReadTransaction
-  ) throws -> Fetched? {
-    let pending = try pending(transaction)
-    if try places.contains(where: { try $0.isAwaited(pending, transaction, schema) }) {
-      return nil
-    }
-    return try places.contains { try $0.isFilled(transaction) } ? .here : .unneeded
-  }
-
-  /// Fetches a value and puts it where it belongs, unless somebody else did meanwhile.
-  private func fetchNow(_ value: LargeValue, _ places: [NamedPlace]) async throws -> Fetched {
-    try lock()
-    if let outcome = try store.read({ try outcome(places, $0) }) {
-      try dropUnneeded(value)
-      return outcome
-    }
-    var fetched = try await fetch(value, generation: replicaState().generation, beside: 0)
-    switch fetched {
-    case .here: fetched = try takeIn(value, places)
-    case .not(let reason):
-      try noteMissed(value, reason)
-      tell(.valuesWanted)
-    case .noRoom, .unneeded: break
-    }
-    return fetched
-  }
-
-  /// Puts a value that is here in each place where it belongs, one after the other, as far as there is room.
-  private func takeIn(_ value: LargeValue, _ places: [NamedPlace]) throws -> Fetched {
-    let all = try store.read { transaction in
-      try NamedPlace.all(of: value, pending(transaction), transaction, schema)
-    }
-    // What an undo went back to, and the zone has taken, is noted nowhere.
-    let known = Set(all.map(\.id))
-    let bytes = Self.bytesToPlace(Int(clamping: value.length))
-    for place in places.filter({ !known.contains($0.id) }) + all {
-      guard hasRoom(for: bytes) else { return try full(value, bytes) }
-      do {
-        try settling { applier, _ -> Void in
-          let transaction = applier.transaction
-          guard try place.isAwaited(applier.pending, transaction, schema) else { return }
-          try applier.takeIn(place.row(by: applier))
-        }
-      } catch let error as StoreError where error.code == .diskFull {
-        return try full(value, bytes)
-      }
-    }
-    try dropUnneeded(value)
-    tell(.valuesWanted)
-    return try store.read { try outcome(places, $0) } ?? .not(.damaged)
-  }
-
-  /// What has come makes room: it comes again once there is some.
-  private func full(_ value: LargeValue, _ bytes: Int) throws -> Fetched {
-    try dropPieces(of: value)
-    return .noRoom(bytes)
-  }
-
-  /// Nobody waits any more for what no object waits for.
-  ///
-  /// - Parameter value: of one value; nil for all.
-  private func dropUnneeded(_ value: LargeValue? = nil) throws {
-    try bookkeep { transaction in
-      let connection = transaction.connection
-      let wanted = try value.map { [$0.digest] } ?? WantedValues.digests(on: connection)
-      let named = try Set(
-        NamedPlace.all(of: value, pending(transaction), transaction, schema).map(\.value.digest))
-      for digest in wanted.subtracting(named) {
-        try WantedValues.remove(digest, on: connection)
-      }
-      guard let value else { return try ValuePieces.trim(transaction) }
-      if named.isEmpty { try ValuePieces.dropUnneeded(value, on: connection) }
-    }
-  }
-
-  /// Goes on with what somebody asked for, here or in another process.
-  func fetchWanted() async throws {
-    let (wanted, missed, places) = try store.read { transaction in
-      let connection = transaction.connection
-      let wanted = try WantedValues.digests(on: connection)
-      let places =
-        wanted.isEmpty
-        ? []
-        : try NamedPlace.all(pending(transaction), transaction, schema).filter {
-          wanted.contains($0.value.digest)
-        }
-      return (wanted, try MissedValues.digests(on: connection), places)
-    }
-    guard !wanted.isEmpty else { return }
-    if !wanted.subtracting(places.map(\.value.digest)).isEmpty { try dropUnneeded() }
+    var look = Look()
+    look.fetched = try outcomes(asked, transaction)
     var bytes = 0
-    var full: StoreError?
-    for (value, places) in Dictionary(grouping: places, by: \.value)
-      .sorted(by: { $0.key < $1.key })
-    where bytes < SyncTuning.mendedValueBytesMax {
-      // What was asked for in vain comes once the zone says that it has it, or in an hour.
-      if let reason = missed[value.digest], reason != .room,
-        valueMemory.lacking.contains(value) || !valueMemory.mayAsk(for: value)
-      {
+    for value in asked.map(\.value) where look.fetched[value] == nil {
+      bytes = bytes.addingClamped(try ValuePieces.size(of: value, on: connection))
+      guard try WantedValues.contains(value.digest, on: connection) else {
+        look.unnoted.append(value)
         continue
       }
-      switch try await fetchNow(value, places) {
-      case .noRoom(let needed): full = full ?? noRoom(for: value, needed)
-      case .not: valueMemory.noteInVain(value)
-      case .here, .unneeded: bytes = bytes.addingClamped(Int(clamping: value.length))
+      if let reason = try MissedValues.reason(value.digest, on: connection), reason != .room,
+        try !WantedValues.isAskedAgain(value.digest, on: connection)
+      {
+        look.fetched[value] = .not(reason)
       }
     }
-    if let full { throw full }
-    try bookkeep { try $0.setSetting(WantedValues.failureSetting, nil) }
-  }
-
-  /// Keeps what holds up what was asked for, for who waits for it.
-  func noteWantedFailure(_ error: any Error) throws {
-    let failure = SyncFailure(error)
-    let fresh = SyncStatus.Failure(
-      kind: failure.kind, code: failure.code, message: failure.message,
-      suggestion: failure.suggestion, since: store.now)
-    let text = String(decoding: try JSONEncoder().encode(fresh), as: UTF8.self)
-    try bookkeep { try $0.setSetting(WantedValues.failureSetting, .text(text)) }
+    let state = try Self.state(on: connection, of: store)
+    look.failure = try Self.lastFailure(transaction, state, now: store.now)
+    if look.failure == nil,
+      case .text(let text)? = try transaction.setting(WantedValues.failureSetting)
+    {
+      look.failure = Self.decodeFailure(text)
+    }
+    look.mark = [
+      look.fetched.count, bytes, try WantedValues.count(on: connection),
+      try ValuePieces.count(on: connection), Int(clamping: state.cursor),
+    ]
+    return look
   }
 
   /// What keeps a value from coming, where that is the way to the zone.

@@ -14,6 +14,9 @@ public struct LetGoReport: Hashable, Sendable, Codable {
   public var kept = 0
   /// Bytes of those.
   public var bytesKept: Int64 = 0
+  /// Why nothing of what was asked for could be done: the model has no such entity or property any more, or the store no such object.
+  /// Nil where it was done.
+  public var refusal: String?
 }
 
 /// Which large values are to be let go of, as the store keeps it until an engine has done so.
@@ -28,8 +31,24 @@ struct LetGoRequest: Codable, Equatable {
   var property: String?
   var keeping: Int64 = 0
 
-  static func decode(_ text: String) -> LetGoRequest? {
-    try? JSONDecoder().decode(LetGoRequest.self, from: Data(text.utf8))
+  /// What waits, in the order in which it was asked for; nil for a text that is none of it.
+  static func decode(_ text: String) -> [LetGoRequest]? {
+    let data = Data(text.utf8)
+    if let one = try? JSONDecoder().decode(LetGoRequest.self, from: data) { return [one] }
+    return try? JSONDecoder().decode([LetGoRequest].self, from: data)
+  }
+
+  /// What waits in a store.
+  static func waiting(_ transaction: ReadTransaction) throws -> [LetGoRequest] {
+    guard case .text(let text)? = try transaction.setting(setting) else { return [] }
+    return decode(text) ?? []
+  }
+
+  /// - Throws: `SyncError` (`unknownElement`) where the model, or the store, does not have what is named.
+  func check(_ transaction: ReadTransaction, _ schema: SyncSchema) throws {
+    try schema.requireKnown(entity: entity, property: property)
+    guard let object else { return }
+    try SyncEngine.requireObject(object, transaction)
   }
 
   static func decodeReport(_ text: String) -> LetGoReport? {
@@ -93,7 +112,7 @@ extension SyncEngine {
     }
   }
 
-  /// Notes that large values are to be let go of: the next sync does so, whichever process does it.
+  /// Notes that large values are to be let go of: the next sync does so, whichever process does it, and after what was asked for before.
   ///
   /// - Parameters:
   ///   - store: the replica.
@@ -101,22 +120,28 @@ extension SyncEngine {
   ///   - entity: the name of an entity, without its subentities; nil for all.
   ///   - key: the name of the property; nil for all.
   ///   - bytesMax: so many bytes of what is meant stay, those of the objects that were made last here.
-  /// - Throws: `SyncError` (`notEnrolled`), `StoreError`.
+  /// - Throws: `SyncError` (`notEnrolled`, `unknownElement`), `StoreError`.
   public static func askToLetGo(
     of store: PersistentStore, object: UUID? = nil, entity: String? = nil, key: String? = nil,
     keeping bytesMax: Int64 = 0
   ) throws {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     let request = LetGoRequest(object: object, entity: entity, property: key, keeping: bytesMax)
+    let schema = SyncSchema(store.schema)
     _ = try store.write(info) { transaction in
       guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
-      try transaction.setSetting(LetGoRequest.setting, try LetGoRequest.text(request))
+      try request.check(transaction, schema)
+      let waiting = try LetGoRequest.waiting(transaction)
+      if !waiting.contains(request) {
+        try transaction.setSetting(
+          LetGoRequest.setting, try LetGoRequest.text(waiting + [request]))
+      }
       try transaction.setSetting(LetGoRequest.doneSetting, nil)
     }
     store.ring()
   }
 
-  /// What was let go of as ``askToLetGo(of:object:entity:key:keeping:)`` asked last; nil while no sync has done so.
+  /// What was let go of as ``askToLetGo(of:object:entity:key:keeping:)`` asked since the last sync that did so; nil while none has.
   /// - Throws: `StoreError`.
   public static func letGoReport(of store: PersistentStore) throws -> LetGoReport? {
     guard case .text(let text)? = try store.read({ try $0.setting(LetGoRequest.doneSetting) })
@@ -124,29 +149,36 @@ extension SyncEngine {
     return LetGoRequest.decodeReport(text)
   }
 
-  /// Does what somebody asked for, here or in another process.
+  /// Does what somebody asked for, here or in another process. What cannot be done ends with its reason.
   func letGoAsked() async throws {
-    guard case .text(let text)? = try store.read({ try $0.setting(LetGoRequest.setting) }) else {
-      return
-    }
+    let waiting = try store.read { try LetGoRequest.waiting($0) }
+    guard !waiting.isEmpty else { return }
     var report = LetGoReport()
-    if let request = LetGoRequest.decode(text) {
-      let key = try store.read { transaction in
-        try request.object.flatMap { try transaction.key(of: $0) }
-      }
-      let entity = schema.entities.first { $0.name == request.entity }
-      report = try await letGo(request.property, keeping: request.keeping) { meant in
-        if request.object != nil, key.map({ schema.rooted($0) != schema.rooted(meant) }) ?? true {
-          return false
-        }
-        return request.entity == nil || meant.entity == entity?.number
+    for request in waiting {
+      do {
+        try store.read { try request.check($0, schema) }
+        report.add(try await letGo(as: request))
+      } catch let error as SyncError where error.code == .unknownElement {
+        report.refusal = error.message
       }
     }
     try bookkeep { transaction in
       // Somebody may have asked for something else meanwhile.
-      guard try transaction.setting(LetGoRequest.setting) == .text(text) else { return }
-      try transaction.setSetting(LetGoRequest.setting, nil)
+      let rest = try LetGoRequest.waiting(transaction).filter { !waiting.contains($0) }
+      try transaction.setSetting(
+        LetGoRequest.setting, rest.isEmpty ? nil : try LetGoRequest.text(rest))
       try transaction.setSetting(LetGoRequest.doneSetting, try LetGoRequest.text(report))
+    }
+  }
+
+  private func letGo(as request: LetGoRequest) async throws -> LetGoReport {
+    let key = try store.read { transaction in
+      try request.object.flatMap { try transaction.key(of: $0) }
+    }
+    let entity = schema.entities.first { $0.name == request.entity }
+    return try await letGo(request.property, keeping: request.keeping) { meant in
+      if let key, schema.rooted(key) != schema.rooted(meant) { return false }
+      return entity == nil || meant.entity == entity?.number
     }
   }
 
@@ -168,11 +200,7 @@ extension SyncEngine {
   private func letGo(
     _ key: String?, keeping bytesMax: Int64, of isMeant: (ObjectKey) -> Bool
   ) async throws -> LetGoReport {
-    if let key, !schema.entities.contains(where: { $0.property(named: key) != nil }) {
-      throw SyncError(
-        .unknownElement, "No entity has a property \(key) that syncs.",
-        suggestion: "syncctl model show tells the properties.")
-    }
+    try schema.requireKnown(entity: nil, property: key)
     let places = try store.read { transaction in
       try HeldPlace.all(
         key, keeping: bytesMax, bytesMin: options.largeValueBytesMin,
@@ -257,6 +285,13 @@ extension LetGoReport {
     kept += 1
     bytesKept += count
   }
+
+  fileprivate mutating func add(_ other: LetGoReport) {
+    values += other.values
+    bytes += other.bytes
+    kept += other.kept
+    bytesKept += other.bytesKept
+  }
 }
 
 /// A property of an object that has a large value which may wait in the zone.
@@ -302,17 +337,20 @@ private struct HeldPlace {
     return places
   }
 
-  /// The name of the value that is there, where the zone may have it by that: it was not encrypted, nothing of it waits to be sent, and
-  /// it stands in for no other.
+  /// The name of the value that is there, where it is the zone's own word on the property: it was not encrypted, it came or went by
+  /// itself, nothing of it waits to be sent, and it stands in for no other. That the zone has the bytes for another object is no word on
+  /// this one: they go with that.
   func value(_ pending: PendingSet, _ transaction: ReadTransaction) throws -> LargeValue? {
     let object = pending[key]
     guard !property.isSealed, object.map({ $0.whole == .none }) ?? true,
       object?.transaction(of: property.slot) == nil,
-      try ParkedValues(transaction.connection).value(of: key, property.name) == nil,
+      case let parked = try ParkedValues(transaction.connection),
+      try parked.value(of: key, property.name) == nil,
+      let named = try parked.named.digest(of: key, property.name),
       let value = try transaction.knownOwnRow(key)?.values[property.slot], !value.isInZone,
-      case .data(let data) = value
+      case .data(let data) = value, let large = LargeValue(of: data), large.digest == named
     else { return nil }
-    return LargeValue(of: data)
+    return large
   }
 
   /// - Parameter sequence: up to where the log is applied, in which the value was set.

@@ -39,6 +39,20 @@ enum ValuePieces {
       [.blob(value.digest), .integer(Int64(first)), .blob(bytes)])
   }
 
+  /// All of a value, unless something of it is here already.
+  static func put(
+    _ bytes: Data, as value: LargeValue, on connection: SQLiteConnection
+  ) throws {
+    guard try size(of: value, on: connection) == 0 else { return }
+    var rest = bytes
+    while !rest.isEmpty {
+      try add(
+        Data(rest.prefix(LargeValue.pieceBytesMax)), at: bytes.count - rest.count, of: value,
+        on: connection)
+      rest = rest.dropFirst(LargeValue.pieceBytesMax)
+    }
+  }
+
   /// The value's bytes from one on, up to a piece's length; fewer where they are not here.
   static func piece(
     of value: LargeValue, first: Int, on connection: SQLiteConnection
@@ -97,6 +111,11 @@ enum ValuePieces {
     return digests
   }
 
+  /// How many pieces are here.
+  static func count(on connection: SQLiteConnection) throws -> Int {
+    Int(clamping: try connection.number("SELECT count(*) FROM ZDL_VALUE"))
+  }
+
   /// How many bytes of values are here.
   static func byteCount(on connection: SQLiteConnection) throws -> Int {
     Int(clamping: try connection.number("SELECT coalesce(sum(length(bytes)), 0) FROM ZDL_VALUE"))
@@ -108,10 +127,12 @@ enum ValuePieces {
 
   /// Lets go of what neither the change set in flight names nor an entry that waits for others of its push, and what nobody asked for
   /// and is not missing: of that, what has come so far is not asked for twice.
-  static func trim(_ transaction: ReadTransaction) throws {
+  ///
+  /// - Parameter kept: also these stay.
+  static func trim(_ transaction: ReadTransaction, keeping kept: Set<LargeValue> = []) throws {
     let connection = transaction.connection
     guard try exist(on: connection) else { return }
-    var digests = try Set(underWay(connection).map(\.digest))
+    var digests = try Set(underWay(connection).union(kept).map(\.digest))
       .union(WantedValues.digests(on: connection))
     if try transaction.setting(SyncEngine.missingSetting) != nil {
       let missing = try Set(
@@ -128,18 +149,27 @@ enum ValuePieces {
     }
   }
 
-  /// Lets go of what is here of a value, unless it is under way.
-  static func dropUnneeded(_ value: LargeValue, on connection: SQLiteConnection) throws {
-    guard try size(of: value, on: connection) > 0, try !underWay(connection).contains(value)
-    else { return }
-    try drop(value, on: connection)
+  /// Lets go of what is here of some values, unless they are under way.
+  static func dropUnneeded(
+    _ values: some Sequence<LargeValue>, on connection: SQLiteConnection
+  ) throws {
+    let here = try values.filter { try size(of: $0, on: connection) > 0 }
+    guard !here.isEmpty else { return }
+    let needed = try underWay(connection)
+    for value in here where !needed.contains(value) { try drop(value, on: connection) }
   }
 
   // MARK: - Who names them
 
   /// The values that the change set in flight names, and entries that wait for others of their push.
   private static func underWay(_ connection: SQLiteConnection) throws -> Set<LargeValue> {
-    var values = Set(try named(byOutbox: Outbox.load(from: connection), on: connection))
+    Set(try named(byOutbox: Outbox.load(from: connection), on: connection))
+      .union(try namedByStaged(connection))
+  }
+
+  /// The values that entries name which wait for others of their push.
+  static func namedByStaged(_ connection: SQLiteConnection) throws -> Set<LargeValue> {
+    var values: Set<LargeValue> = []
     for sequence in try StagedEntries.sequences(on: connection) {
       guard let entry = try StagedEntries.entry(at: sequence, on: connection) else { continue }
       values.formUnion(named(by: entry))

@@ -85,7 +85,7 @@ extension SyncEngine {
       let since = try MissedValues.since(large.digest, on: connection)
       return ValueUpdate(
         state: since.map { .missing(since: $0) } ?? .inZone(bytes: Int64(clamping: large.length)),
-        isWanted: try WantedValues.digests(on: connection).contains(large.digest),
+        isWanted: try WantedValues.contains(large.digest, on: connection),
         bytesFetched: Int64(try ValuePieces.size(of: large, on: connection)))
     }
   }

@@ -5,10 +5,14 @@ package import Foundation
 package enum MissedValues {
   /// Why a value was not to be had.
   package enum Reason: String, CaseIterable, Sendable {
-    /// The zone lacks it.
+    /// The zone lacks it, whose log names it.
     case lost
+    /// The zone has no bytes of it and was not told its name: the object got it in another log or zone.
+    case absent
     /// What the zone has is not what its name says.
     case damaged
+    /// The server refuses to give it, and gives others.
+    case refused
     /// The store's disk had no room for it.
     case room
     /// The store left the zone, and has no way to it.
@@ -39,6 +43,24 @@ package enum MissedValues {
     return Date(timeIntervalSince1970: seconds)
   }
 
+  /// Why a value is not to be had; nil for one that is not noted.
+  package static func reason(_ digest: Data, on connection: SQLiteConnection) throws -> Reason? {
+    guard try exist(on: connection),
+      case .text(let text)? = try connection.scalar(
+        "SELECT reason FROM ZDL_MISSED WHERE digest = ?", .blob(digest))
+    else { return nil }
+    return Reason(rawValue: text)
+  }
+
+  /// How many there are of one reason.
+  package static func count(_ reason: Reason, on connection: SQLiteConnection) throws -> Int {
+    guard try exist(on: connection),
+      case .integer(let count)? = try connection.scalar(
+        "SELECT count(*) FROM ZDL_MISSED WHERE reason = ?", .text(reason.rawValue))
+    else { return 0 }
+    return Int(clamping: count)
+  }
+
   package static func digests(on connection: SQLiteConnection) throws -> [Data: Reason] {
     guard try exist(on: connection) else { return [:] }
     var digests: [Data: Reason] = [:]
@@ -51,14 +73,17 @@ package enum MissedValues {
     return digests
   }
 
-  /// It was asked for in vain. Since when stays what it was.
+  /// It was asked for in vain. Since when stays what it was, and so does that the zone was left, or was not told: that such a zone has
+  /// no bytes is no news.
   package static func note(
     _ digest: Data, _ reason: Reason, at time: Date, on connection: SQLiteConnection
   ) throws {
     try connection.run(
       """
       INSERT INTO ZDL_MISSED VALUES (?, ?, ?)
-      ON CONFLICT (digest) DO UPDATE SET reason = excluded.reason
+      ON CONFLICT (digest) DO UPDATE SET reason = excluded.reason,
+      since = CASE reason WHEN 'room' THEN excluded.since ELSE since END
+      WHERE reason <> 'left' AND NOT (reason = 'absent' AND excluded.reason = 'lost')
       """,
       .blob(digest), .real(time.timeIntervalSince1970), .text(reason.rawValue))
   }
@@ -69,14 +94,11 @@ package enum MissedValues {
     try connection.run("DELETE FROM ZDL_MISSED WHERE digest = ?", .blob(digest))
   }
 
-  /// It may be had again, where that was the reason.
-  package static func forget(
-    _ digest: Data, _ reason: Reason, on connection: SQLiteConnection
-  ) throws {
+  /// The log of the zone names it: it is there, whatever zone the store left it in, or asked for it in vain, before.
+  package static func noteNamed(_ digest: Data, on connection: SQLiteConnection) throws {
     guard try exist(on: connection) else { return }
     try connection.run(
-      "DELETE FROM ZDL_MISSED WHERE digest = ? AND reason = ?", .blob(digest),
-      .text(reason.rawValue))
+      "DELETE FROM ZDL_MISSED WHERE digest = ? AND reason IN ('left', 'absent')", .blob(digest))
   }
 
   /// Those of one reason may be had again.
