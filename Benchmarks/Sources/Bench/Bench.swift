@@ -6,6 +6,8 @@ import Foundation
 @main
 struct Bench {
   static func main() async throws {
+    let words = CommandLine.arguments.dropFirst()
+    if words.first == Program.countingWord { return try Program.count(Array(words.dropFirst())) }
     let environment = ProcessInfo.processInfo.environment
     // ROWS=fetch,sync: these groups alone.
     let groups = Set((environment["ROWS"] ?? "").split(separator: ",").map(String.init))
@@ -26,7 +28,6 @@ struct Bench {
     func isAsked(_ group: String) -> Bool { groups.isEmpty || groups.contains(group) }
     var programs: [ProgramRows.Row] = []
     if isAsked("programs") {
-      // First: what this process has resident counts as a program's peak until that begins.
       programs = try ProgramRows(programs: Self.folderOfPrograms(), folder: folder).run(sizes)
     }
     var rows: [Row] = []

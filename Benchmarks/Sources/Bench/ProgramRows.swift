@@ -150,62 +150,6 @@ private enum PackageGraph {
   }
 }
 
-/// A program that runs to its end.
-private enum Program {
-  struct Use {
-    var processorSeconds: Double
-    var peakBytes: Int
-  }
-
-  /// Where a program's output goes.
-  enum Output {
-    case file(String)
-    /// The end of a pipe that is written to.
-    case pipe(Int32)
-  }
-
-  static func run(
-    _ program: URL, _ arguments: [String], output: Output = .file("/dev/null")
-  ) throws -> Use {
-    let process = try start(program, arguments, output: output)
-    var status: Int32 = 0
-    var usage = rusage()
-    while wait4(process, &status, 0, &usage) < 0 {
-      guard errno == EINTR else { throw BenchError(description: "wait4: \(errno)") }
-    }
-    guard status == 0 else {
-      throw BenchError(
-        description:
-          "\(program.lastPathComponent) \(arguments.joined(separator: " ")): status \(status)")
-    }
-    return Use(processorSeconds: seconds(usage), peakBytes: Int(usage.ru_maxrss) * 1024)
-  }
-
-  static func start(_ program: URL, _ arguments: [String], output: Output) throws -> pid_t {
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    switch output {
-    case .file(let path):
-      posix_spawn_file_actions_addopen(&actions, 1, path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-    case .pipe(let end): posix_spawn_file_actions_adddup2(&actions, end, 1)
-    }
-    var words = ([program.path] + arguments).map { strdup($0) } + [nil]
-    defer { for word in words { free(word) } }
-    var process: pid_t = 0
-    let code = posix_spawn(&process, program.path, &actions, nil, &words, environ)
-    guard code == 0 else {
-      throw BenchError(description: "\(program.path) does not start: code \(code)")
-    }
-    return process
-  }
-
-  private static func seconds(_ usage: rusage) -> Double {
-    func of(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
-    return of(usage.ru_utime) + of(usage.ru_stime)
-  }
-}
-
 /// The server on a zone of its own, while it runs.
 private final class ServerProgram {
   let address: String
