@@ -83,8 +83,6 @@ extension WriteTransaction {
     let changes = OrderPlaces.changes(last.map { [$0, nil] } ?? [nil])
     try setPlace(changes[last == nil ? 0 : 1], of: key, in: toOne)
   }
-
-  }
 }
 
 extension ReadTransaction {
