@@ -46,12 +46,17 @@ enum PurgeCases {
     /// Purges up to an entry, once that is no more of this very moment.
     @discardableResult
     func purge(through: UInt64) async throws -> PurgeReport {
-      let options = PurgeOptions(keepDays: 0, replicaDays: 0, isTried: true, through: through)
+      try await purge(
+        PurgeOptions(keepDays: 0, replicaDays: 0, isTried: true, through: through), to: through)
+    }
+
+    /// Purges until that has come to a floor: what is of this very moment is not yet old.
+    func purge(_ options: PurgeOptions, to floor: UInt64) async throws -> PurgeReport {
       let end = ContinuousClock.now + .seconds(60)
       while true {
         var report: PurgeReport?
         try test.kind.administer { report = try $0.purgeZone(test.name, options) }
-        if let report, report.floor == through { return report }
+        if let report, report.floor == floor { return report }
         try expect(ContinuousClock.now < end, "purged up to \(report?.floor ?? 0)")
         try await Task.sleep(for: .milliseconds(5))
       }
@@ -181,12 +186,11 @@ enum PurgeCases {
   private static func dry(kind: StorageUnderTest) async throws {
     let world = try await World(kind, entries: 5)
     defer { world.other.close() }
-    try await Task.sleep(for: .milliseconds(5))
+    let report = try await world.purge(
+      PurgeOptions(keepDays: 0, replicaDays: 0, isTried: true, isDryRun: true), to: 4)
+    try expect(report.isDryRun && report.entries == 4)
+    try expect(report.below.map(\.replica) == [world.pushes[0].replica])
     try kind.administer { administration in
-      let options = PurgeOptions(keepDays: 0, replicaDays: 0, isTried: true, isDryRun: true)
-      let report = try administration.purgeZone(world.test.name, options)
-      try expect(report.isDryRun && report.floor == 4 && report.entries == 4)
-      try expect(report.below.map(\.replica) == [world.pushes[0].replica])
       var refusal: ServerError?
       do {
         _ = try administration.purgeZone(

@@ -99,6 +99,7 @@ import Testing
     // On threads of its own: a busy test process has none for tasks.
     let descriptor = try UnixSocket.listen(socket)
     defer { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    let denied = DispatchSemaphore(value: 0)
     Thread {
       while case let connection = accept(descriptor, nil, nil), connection >= 0 {
         Thread {
@@ -106,8 +107,10 @@ import Testing
             .flatMap { try? JSONDecoder().decode(DaemonRequest.self, from: $0) }
           var reply = DaemonReply(pid: getpid())
           if request?.verb == .sync {
-            sleep(5)
+            // It takes until the client has asked twice whether anybody is there.
+            for _ in 0..<2 { denied.wait() }
           } else {
+            denied.signal()
             reply.failure = Failure(.tryAgain, code: "too-few-files", "m", suggestion: "s")
           }
           if let line = try? JSONEncoder().encode(reply) {
@@ -118,7 +121,7 @@ import Testing
       }
     }.start()
     try DaemonMark(pid: getpid(), socket: socket).write(forStore: store)
-    let client = try #require(DaemonClient(store: store, answerSeconds: 2))
+    let client = try #require(DaemonClient(store: store, answerSeconds: 1))
     let reply = try await client.ask(DaemonRequest(.sync, store: store.path))
     #expect(reply?.pid == getpid())
   }

@@ -82,10 +82,15 @@ struct MigrationOnceTests {
   @Test("Who waits for one that syncs or migrates gets the store when that is done")
   func waits() throws {
     let key = try fill()
-    let holder = Holder(try SyncLock(path: url.path + "-driftless-sync"))
+    let path = url.path + "-driftless-sync"
+    let holder = Holder(try SyncLock(path: path))
+    // Who waits opens the lock's file at each try.
+    let opened = inotify_init1(0)
+    defer { close(opened) }
+    try #require(inotify_add_watch(opened, path, UInt32(IN_OPEN)) >= 0)
     Thread {
-      usleep(50_000)
-      holder.letGo()
+      var event = [UInt8](repeating: 0, count: 4096)
+      if read(opened, &event, event.count) > 0 { holder.letGo() }
     }.start()
     try PersistentStore.migrate(at: url, to: Self.model(2))
     #expect(try PersistentStore.open(url: url, model: Self.model(2)).values(key) != nil)

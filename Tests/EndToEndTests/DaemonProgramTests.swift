@@ -330,13 +330,12 @@ import Testing
     try ahead.sync()
     let daemon = try DaemonProcess(stores: [behind.store], in: world.directory.url)
     var before: String?
-    try eventually("it is parked, and the daemon listens") {
+    try eventually("it is parked, and the daemon listens, in a later second than that of its sync")
+    {
       before = try lastSyncOfListener(behind)
-      return try before != nil && behind.status()["parked"] as? Int == 1
+      guard let last = before.flatMap(ISO8601DateFormatter().date) else { return false }
+      return try Date() >= last + 1 && behind.status()["parked"] as? Int == 1
     }
-    // Its times are whole seconds.
-    sleep(2)
-    before = try lastSyncOfListener(behind)
     try behind.run(["parked", "retry", "--store", behind.store.path])
     try eventually(within: 20, "the daemon has synced") {
       let now = try lastSyncOfListener(behind)

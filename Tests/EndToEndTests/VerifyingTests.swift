@@ -117,7 +117,7 @@ import Testing
       #expect(try verify(reader, ["--repair"]).verdict != "different", "\(kind) \(number)")
       #expect(try reader.export() == expected, "\(kind) \(number)")
       try reader.expectSound("\(kind) \(number)")
-      number = FileFault.next(after: number, every: 9)
+      number = FileFault.next(after: number, every: 13)
     }
     #expect(number > 4, "there were writes to be killed at")
   }
@@ -129,11 +129,7 @@ import Testing
     try writer.importLines([FaultWorld.insertion("later")])
     try writer.sync()
     let expected = try writer.export()
-    var rounds = 0
-    while try reader.export() != expected, rounds < 200 {
-      rounds += 1
-      usleep(50_000)
-    }
+    try eventually("the daemon has it") { try reader.export() == expected }
     try SQLiteFile.damage(reader.store, "UPDATE ZITEM SET ZNAME = 'x' WHERE Z_PK = 7")
     #expect(try verify(reader, ends: 20).differenceCount == 1)
     #expect(try verify(reader, ["--repair"]).verdict == "repaired")

@@ -31,6 +31,16 @@ import Testing
         ?? []
     }
 
+    /// How often it has read from a file: it does so whenever it looks.
+    var reads: Int {
+      get throws {
+        let path = "/proc/\(process.processIdentifier)/io"
+        let counts = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+        let line = try #require(counts.first { $0.hasPrefix("syscr: ") })
+        return try #require(Int(line.dropFirst("syscr: ".count)))
+      }
+    }
+
     var notes: String { (try? String(contentsOf: errors, encoding: .utf8)) ?? "" }
 
     func end(by signal: Int32) -> Int32 {
@@ -133,7 +143,10 @@ import Testing
     defer { database.close() }
     let count = watch.lines.count
     try database.execute("BEGIN EXCLUSIVE")
-    usleep(400_000)
+    for _ in 0..<3 {
+      let reads = try watch.reads
+      try eventually("it looks, for all that") { try watch.reads > reads }
+    }
     try database.execute("ROLLBACK")
     #expect(watch.end(by: SIGINT) == 130)
     #expect(watch.lines.count == count, "\(watch.lines)")
