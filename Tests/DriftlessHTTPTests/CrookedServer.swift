@@ -2,6 +2,7 @@ import DriftlessProtocol
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
 
 /// A TCP server on the loopback interface that answers as a test tells it to, well or badly.
 ///
@@ -34,44 +35,16 @@ final class CrookedServer: Sendable {
     var connections = 0
   }
 
-  let port: UInt16
-  private let listener: Int32
+  var port: UInt16 { listener.port }
+  private let listener: LoopbackListener
   private let state: Mutex<State>
 
   /// - Parameter answers: The steps for each request, in order; the last one serves all later
   ///   requests too.
   init(_ answers: [Step]...) throws {
     state = Mutex(State(answers: answers))
-    listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var one: Int32 = 1
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let fd = listener
-    let bound = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-        bind(fd, address, length) == 0 && listen(fd, 16) == 0
-          && getsockname(fd, address, &length) == 0
-      }
-    }
-    guard bound else { throw POSIXError(.EADDRINUSE) }
-    port = UInt16(bigEndian: address.sin_port)
-    Thread { [self] in serve() }.start()
-  }
-
-  /// Stops to listen; the thread ends with the connection that it has in hand.
-  func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
-
-  var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
-  var seen: [Seen] { state.withLock { $0.seen } }
-  var connections: Int { state.withLock { $0.connections } }
-
-  private func serve() {
-    while true {
-      let connection = accept(listener, nil, nil)
-      guard connection >= 0 else { break }
+    listener = try LoopbackListener()
+    listener.serve { [self] connection in
       let number = state.withLock { state in
         state.connections += 1
         return state.connections
@@ -85,8 +58,14 @@ final class CrookedServer: Sendable {
       }
       close(connection)
     }
-    close(listener)
   }
+
+  /// Stops to listen; the thread ends with the connection that it has in hand.
+  func stop() { listener.stop() }
+
+  var url: URL { URL(string: "http://127.0.0.1:\(port)") ?? URL(fileURLWithPath: "/") }
+  var seen: [Seen] { state.withLock { $0.seen } }
+  var connections: Int { state.withLock { $0.connections } }
 
   /// Performs the steps; false when the connection is over.
   private static func perform(_ steps: [Step], to head: String, on connection: Int32) -> Bool {

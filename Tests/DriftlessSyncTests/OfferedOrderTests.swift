@@ -17,7 +17,7 @@ struct OfferedOrderTests {
     for index in 0..<3 {
       world.replicas.append(
         try await TestReplica(
-          "r\(index)", zone: world.zone, clock: world.clock, model: OrderedPairTests.model()))
+          "r\(index)", zone: world.zone, clock: world.clock, model: Playlists.model()))
     }
     list = try world[0].insert("Playlist")
     songs = try (0..<5).map { try world[0].insert("Song", ["name": .string("\($0)")]) }

@@ -6,27 +6,8 @@ import Testing
 
 /// The order of many-to-many relationships.
 struct OrderedPairTests {
-  static func model() -> ManagedObjectModel {
-    let list = EntityDescription("Playlist")
-    list.properties = [
-      AttributeDescription("name", .string),
-      RelationshipDescription("songs", to: "Song", inverse: "lists", toMany: true, isOrdered: true),
-    ]
-    let song = EntityDescription("Song")
-    song.properties = [
-      AttributeDescription("name", .string),
-      RelationshipDescription("lists", to: "Playlist", inverse: "songs", toMany: true),
-    ]
-    return ManagedObjectModel(entities: [list, song])
-  }
-
   private func world() async throws -> (World, UUID, [UUID]) {
-    var world = try await World(0)
-    for index in 0..<3 {
-      world.replicas.append(
-        try await TestReplica(
-          "r\(index)", zone: world.zone, clock: world.clock, model: Self.model()))
-    }
+    let world = try await World(3) { Playlists.model() }
     let list = try world[0].insert("Playlist")
     let songs = try (0..<5).map { try world[0].insert("Song", ["name": .string("\($0)")]) }
     try set(list, Array(songs.prefix(3)), world[0])
@@ -34,24 +15,11 @@ struct OrderedPairTests {
     return (world, list, songs)
   }
 
+  /// Each edit has a time of its own.
   private func set(_ list: UUID, _ songs: [UUID], _ replica: TestReplica) throws {
     replica.clock.advance()
     replica.store.setClock { [clock = replica.clock] in clock.date }
-    try replica.save { context in
-      let object = try #require(try context.object(withIdentity: list))
-      let songs = try songs.map { try #require(try context.object(withIdentity: $0)) }
-      try object.setValue(songs, forKey: "songs")
-    }
-  }
-
-  private func songs(_ list: UUID, _ replica: TestReplica) throws -> [UUID] {
-    try replica.store.read { transaction in
-      guard let key = try transaction.key(of: list),
-        let relationship = replica.store.schema.entity(numbered: key.entity)?
-          .relationshipsByName["songs"]
-      else { return [] }
-      return try transaction.toManyKeys(of: key, relationship).map(transaction.identity)
-    }
+    try replica.setSongs(of: list, to: songs)
   }
 
   @Test("S10 The order of a many-to-many relationship is the same on every replica")
@@ -60,11 +28,11 @@ struct OrderedPairTests {
     let order = [all[2], all[0], all[1]]
     try set(list, order, world[0])
     try await world.settle()
-    for replica in world.replicas { #expect(try songs(list, replica) == order) }
+    for replica in world.replicas { #expect(try replica.songs(of: list) == order) }
     let longer = [all[4], all[2], all[3], all[1]]
     try set(list, longer, world[1])
     try await world.settle()
-    for replica in world.replicas { #expect(try songs(list, replica) == longer) }
+    for replica in world.replicas { #expect(try replica.songs(of: list) == longer) }
   }
 
   @Test("S10 Moved here and added to there, a many-to-many relationship has one order")
@@ -74,9 +42,9 @@ struct OrderedPairTests {
     try set(list, [all[0], all[3], all[1], all[2]], world[1])
     try set(list, [all[1], all[0], all[2], all[4]], world[2])
     try await world.settle()
-    let order = try songs(list, world[0])
+    let order = try world[0].songs(of: list)
     #expect(Set(order) == Set(all))
-    for replica in world.replicas { #expect(try songs(list, replica) == order) }
+    for replica in world.replicas { #expect(try replica.songs(of: list) == order) }
   }
 
   @Test(
@@ -97,7 +65,7 @@ struct OrderedPairTests {
     try await world[0].sync()
     try await world[1].sync()
     try await world.settle()
-    for replica in world.replicas { #expect(try songs(list, replica) == wanted) }
+    for replica in world.replicas { #expect(try replica.songs(of: list) == wanted) }
   }
 
   @Test("Of two orders that were made apart the earlier one is in the journal", arguments: [0, 1])
@@ -108,14 +76,14 @@ struct OrderedPairTests {
     try await world[first].sync()
     try await world[1 - first].sync()
     try await world.settle()
-    for replica in world.replicas { #expect(try songs(list, replica) == orders[1]) }
+    for replica in world.replicas { #expect(try replica.songs(of: list) == orders[1]) }
     #expect(try world[first].conflicts.isEmpty)
     let told = try #require(world[1 - first].conflicts.first)
     #expect(told.property == "songs")
     #expect(told.outcome == (first == 0 ? .local : .remote))
     try SyncEngine.undo(conflict: told.number, of: world[1 - first].store)
     try await world.settle()
-    for replica in world.replicas { #expect(try songs(list, replica) == orders[0]) }
+    for replica in world.replicas { #expect(try replica.songs(of: list) == orders[0]) }
   }
 
   @Test(
@@ -133,7 +101,7 @@ struct OrderedPairTests {
     try await world.settle()
     let order = [all[2], all[1], all[0], all[3]]
     for replica in world.replicas {
-      #expect(try songs(list, replica) == order)
+      #expect(try replica.songs(of: list) == order)
       #expect(try replica.conflicts.isEmpty)
     }
   }

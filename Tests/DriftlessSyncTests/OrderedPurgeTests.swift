@@ -7,43 +7,19 @@ import Testing
 
 /// The order of a set with deleted objects is the same for who joins by a snapshot as for who read the log.
 struct OrderedPurgeTests {
+  private func world(_ count: Int) async throws -> World {
+    try await World(count) { Self.model() }
+  }
+
   private static func model() -> ManagedObjectModel {
-    let model = OrderedPairTests.model()
+    let model = Playlists.model()
     model.entitiesByName["Song"]?.deletePolicy = .editWins
     return model
   }
 
-  private func world(_ count: Int) async throws -> World {
-    var world = try await World(0)
-    for index in 0..<count {
-      world.replicas.append(
-        try await TestReplica(
-          "r\(index)", zone: world.zone, clock: world.clock, model: Self.model()))
-    }
-    return world
-  }
-
-  private func set(_ list: UUID, _ songs: [UUID], _ replica: TestReplica) throws {
-    try replica.save { context in
-      let object = try #require(try context.object(withIdentity: list))
-      let songs = try songs.map { try #require(try context.object(withIdentity: $0)) }
-      try object.setValue(songs, forKey: "songs")
-    }
-  }
-
-  private func songs(_ list: UUID, _ replica: TestReplica) throws -> [UUID] {
-    try replica.store.read { transaction in
-      guard let key = try transaction.key(of: list),
-        let relationship = replica.store.schema.entity(numbered: key.entity)?
-          .relationshipsByName["songs"]
-      else { return [] }
-      return try transaction.toManyKeys(of: key, relationship).map(transaction.identity)
-    }
-  }
-
   /// The songs of a list by their numbers.
   private func places(_ list: UUID, of all: [UUID], _ replica: TestReplica) throws -> [Int] {
-    try songs(list, replica).compactMap { all.firstIndex(of: $0) }
+    try replica.songs(of: list).compactMap { all.firstIndex(of: $0) }
   }
 
   /// The second replica puts songs into a list, of which the first one has not heard when it deletes some of them: they stay in
@@ -51,7 +27,7 @@ struct OrderedPurgeTests {
   private func deleteUnheard(
     _ deleted: [UUID], of songs: [UUID], _ list: UUID, _ world: World
   ) async throws {
-    try set(list, songs, world[1])
+    try world[1].setSongs(of: list, to: songs)
     try await world[1].sync()
     for song in deleted {
       try world[2].set(song, ["name": .string("kept")])
@@ -96,7 +72,7 @@ struct OrderedPurgeTests {
     let all = try (0..<5).map { try world[0].insert("Song", ["name": .string("\($0)")]) }
     try await world.settle()
     try await deleteUnheard([all[3], all[1]], of: all, list, world)
-    try set(list, [all[4], all[0], all[2]], world[0])
+    try world[0].setSongs(of: list, to: [all[4], all[0], all[2]])
     try await world[0].sync()
     world.replicas += try await newcomers(world)
     try await world[2].sync()
@@ -114,7 +90,7 @@ struct OrderedPurgeTests {
     try await world.settle()
     try await deleteUnheard([all[1]], of: Array(all[..<4]), list, world)
     // It knew nothing of the delete when it put the set into another order.
-    try set(list, [all[4], all[3], all[2], all[1], all[0]], world[1])
+    try world[1].setSongs(of: list, to: [all[4], all[3], all[2], all[1], all[0]])
     try await world[1].sync()
     world.replicas += try await newcomers(world)
     #expect(try places(list, of: all, world[3]) == [4, 3, 2, 0])
@@ -130,7 +106,7 @@ struct OrderedPurgeTests {
     var world = try await world(3)
     let list = try world[0].insert("Playlist")
     let all = try (0..<4).map { try world[0].insert("Song", ["name": .string("\($0)")]) }
-    try set(list, all, world[0])
+    try world[0].setSongs(of: list, to: all)
     try await world.settle()
     try world[2].set(all[1], ["name": .string("kept")])
     try world[0].delete(all[1])
@@ -150,14 +126,15 @@ struct OrderedPurgeTests {
     var world = try await world(3)
     let list = try world[0].insert("Playlist")
     var all = try (0..<6).map { try world[0].insert("Song", ["name": .string("\($0)")]) }
-    try set(list, Array(all[..<4]), world[0])
+    try world[0].setSongs(of: list, to: Array(all[..<4]))
     try await world.settle()
     func step() async throws {
       let replica = world.replicas[Int(numbers.next() % UInt64(world.replicas.count))]
       let living = try all.filter { try replica.exists($0) }
       switch numbers.next() % 8 {
       case 0, 1:
-        try set(list, living.shuffled(using: &numbers).dropLast(living.count > 3 ? 1 : 0), replica)
+        try replica.setSongs(
+          of: list, to: living.shuffled(using: &numbers).dropLast(living.count > 3 ? 1 : 0))
       case 2:
         if let song = living.randomElement(using: &numbers) { try replica.delete(song) }
       case 3, 4:
@@ -174,7 +151,7 @@ struct OrderedPurgeTests {
     try await world.settle()
     world.replicas += try await newcomers(world)
     try await world.settle()
-    let order = try songs(list, world[0])
-    for replica in world.replicas { #expect(try songs(list, replica) == order) }
+    let order = try world[0].songs(of: list)
+    for replica in world.replicas { #expect(try replica.songs(of: list) == order) }
   }
 }

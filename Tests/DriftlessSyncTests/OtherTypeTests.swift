@@ -17,21 +17,10 @@ struct OtherTypeTests {
     return ManagedObjectModel(entities: [thing])
   }
 
-  private func pair(
-    _ first: ManagedObjectModel, _ second: ManagedObjectModel
-  ) async throws -> (TestReplica, TestReplica) {
-    let clock = ManualClock()
-    let zone = MemoryZone(clock: clock)
-    return (
-      try await TestReplica("first", zone: zone, clock: clock, model: first),
-      try await TestReplica("second", zone: zone, clock: clock, model: second)
-    )
-  }
-
   @Test(
     "A value of another type is set aside until something newer is set, whatever else is edited")
   func otherType() async throws {
-    let (texts, numbers) = try await pair(model(.string), model(.integer32))
+    let (texts, numbers) = try await TestReplica.pair(model(.string), model(.integer32))
     let one = try texts.insert("Thing", ["note": .string("1")])
     let two = try texts.insert("Thing", ["note": .string("2")])
     try await texts.sync()
@@ -75,7 +64,7 @@ struct OtherTypeTests {
 
   @Test("A new object with a value of another type comes without it")
   func insertOfOtherType() async throws {
-    let (texts, numbers) = try await pair(
+    let (texts, numbers) = try await TestReplica.pair(
       model(.string), model(.integer32) { $0.defaultValue = .integer(3) })
     let id = try texts.insert("Thing", ["size": .string("seven"), "note": .string("n")])
     try await texts.sync()
@@ -92,7 +81,7 @@ struct OtherTypeTests {
       RelationshipDescription("size", to: "Thing", inverse: nil),
       AttributeDescription("note", .string),
     ]
-    let (links, numbers) = try await pair(
+    let (links, numbers) = try await TestReplica.pair(
       ManagedObjectModel(entities: [thing]), model(.integer32))
     let one = try links.insert("Thing", ["note": .string("1")])
     let two = try links.insert("Thing", ["note": .string("2")])

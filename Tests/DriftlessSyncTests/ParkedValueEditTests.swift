@@ -16,21 +16,10 @@ struct ParkedValueEditTests {
     return ManagedObjectModel(entities: [thing])
   }
 
-  private func pair(
-    _ first: ManagedObjectModel, _ second: ManagedObjectModel
-  ) async throws -> (TestReplica, TestReplica) {
-    let clock = ManualClock()
-    let zone = MemoryZone(clock: clock)
-    return (
-      try await TestReplica("first", zone: zone, clock: clock, model: first),
-      try await TestReplica("second", zone: zone, clock: clock, model: second)
-    )
-  }
-
   @Test(
     "An edit that adds to a value which the model cannot hold is refused, not lost for everybody")
   func counterBeyondTheModel() async throws {
-    let (wide, narrow) = try await pair(
+    let (wide, narrow) = try await TestReplica.pair(
       model(.integer64, policy: "counter"), model(.integer16, policy: "counter"))
     let id = try wide.insert("Thing", ["size": .integer(100_000)])
     try await wide.sync()
@@ -50,7 +39,7 @@ struct ParkedValueEditTests {
 
   @Test("A count that was pending when the zone's went beyond the model is journaled, not cut down")
   func pendingCountBeyondTheModel() async throws {
-    let (wide, narrow) = try await pair(
+    let (wide, narrow) = try await TestReplica.pair(
       model(.integer64, policy: "counter"), model(.integer16, policy: "counter"))
     let id = try wide.insert("Thing", ["size": .integer(10)])
     try await wide.sync()
@@ -73,7 +62,7 @@ struct ParkedValueEditTests {
     for model in [first, second] {
       model.entitiesByName["Thing"]?.userInfo = [DeletePolicy.userInfoKey: "editWins"]
     }
-    let (wide, narrow) = try await pair(first, second)
+    let (wide, narrow) = try await TestReplica.pair(first, second)
     let id = try wide.insert("Thing", ["size": .integer(100_000)])
     try await wide.sync()
     try await narrow.sync()
@@ -116,7 +105,7 @@ struct ParkedValueEditTests {
 
   @Test("A parked value goes with its object, whoever deletes it", arguments: 0..<3)
   func deletedHere(way: Int) async throws {
-    let (wide, narrow) = try await pair(model(.integer64), model(.integer16))
+    let (wide, narrow) = try await TestReplica.pair(model(.integer64), model(.integer16))
     let id = try wide.insert("Thing", ["size": .integer(100_000)])
     try await wide.sync()
     try await narrow.sync()

@@ -6,12 +6,16 @@ import Testing
 
 /// Trees whose objects must have a parent: a ring is cut where there is one to go back to.
 struct RequiredParentTests {
-  private func model() -> ManagedObjectModel {
+  /// Folders that must have a parent.
+  ///
+  /// - Parameter deleteRule: what becomes of them when that is deleted.
+  static func model(deleteRule: DeleteRule = .nullify) -> ManagedObjectModel {
     let place = EntityDescription("Place")
     place.isAbstract = true
     place.properties = [
       AttributeDescription("name", .string),
-      RelationshipDescription("folders", to: "Folder", inverse: "parent", toMany: true),
+      RelationshipDescription(
+        "folders", to: "Folder", inverse: "parent", toMany: true, deleteRule: deleteRule),
     ]
     let root = EntityDescription("Root")
     let folder = EntityDescription("Folder")
@@ -25,7 +29,7 @@ struct RequiredParentTests {
 
   @Test("A ring with a new object in it is cut at an edit, and nobody is without a parent")
   func ringWithNew() async throws {
-    let world = try await World(3) { model() }
+    let world = try await World(3) { Self.model() }
     let root = try world[0].make("Root")
     let x = try world[0].make("Folder", to: ["parent": root])
     let y = try world[0].make("Folder", to: ["parent": root])
@@ -47,7 +51,7 @@ struct RequiredParentTests {
 
   @Test("The parent that a cut ring goes back to is brought back with it")
   func deletedParent() async throws {
-    let world = try await World(3) { model() }
+    let world = try await World(3) { Self.model() }
     let root = try world[0].make("Root")
     let old = try world[0].make("Folder", to: ["parent": root])
     let x = try world[0].make("Folder", to: ["parent": root])

@@ -48,28 +48,9 @@ struct RequiredRevivalTests {
     }
   }
 
-  /// Folders that must have a parent, whose delete takes them.
-  private func folders() -> ManagedObjectModel {
-    let place = EntityDescription("Place")
-    place.isAbstract = true
-    place.properties = [
-      AttributeDescription("name", .string),
-      RelationshipDescription(
-        "folders", to: "Folder", inverse: "parent", toMany: true, deleteRule: .cascade),
-    ]
-    let root = EntityDescription("Root")
-    let folder = EntityDescription("Folder")
-    let parent = RelationshipDescription(
-      "parent", to: "Place", inverse: "folders", isOptional: false)
-    parent.userInfo = [RelationshipDescription.treeKey: "1"]
-    folder.properties = [parent]
-    place.subentities = [folder, root]
-    return ManagedObjectModel(entities: [place, root, folder])
-  }
-
   @Test("What the delete of a parent took comes back with it, where a cut ring needs that")
   func taken() async throws {
-    let world = try await World(3) { folders() }
+    let world = try await World(3) { RequiredParentTests.model(deleteRule: .cascade) }
     let root = try world[0].make("Root")
     let old = try world[0].make("Folder", to: ["parent": root])
     let x = try world[0].make("Folder", to: ["parent": root])

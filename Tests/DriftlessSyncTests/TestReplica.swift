@@ -44,6 +44,18 @@ final class TestReplica {
     if enrolled { try await enroll() }
   }
 
+  /// Two replicas of one zone, each with a model of its own.
+  static func pair(
+    _ first: ManagedObjectModel, _ second: ManagedObjectModel
+  ) async throws -> (TestReplica, TestReplica) {
+    let clock = ManualClock()
+    let zone = MemoryZone(clock: clock)
+    return (
+      try await TestReplica("first", zone: zone, clock: clock, model: first),
+      try await TestReplica("second", zone: zone, clock: clock, model: second)
+    )
+  }
+
   func enroll() async throws {
     try SyncEngine.enroll(
       store: store, server: MemoryZone.url, zone: zone.name, info: try await zone.zoneInfo())

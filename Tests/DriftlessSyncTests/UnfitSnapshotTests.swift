@@ -92,7 +92,7 @@ struct UnfitSnapshotTests {
 
   @Test("An ordered set with deleted members is no reason to read the log")
   func orderedSet() async throws {
-    let world = try await world(1, oneSided(OrderedPairTests.model()))
+    let world = try await world(1, oneSided(Playlists.model()))
     let list = try world[0].insert("Playlist")
     let songs = try (0..<3).map { try world[0].insert("Song", ["name": .string("\($0)")]) }
     try world[0].save { context in
@@ -105,12 +105,12 @@ struct UnfitSnapshotTests {
     let folded = try FoldedZone(world.zone)
     try folded.fold()
     let joined = try await TestReplica(
-      "joined", zone: world.zone, clock: world.clock, model: OrderedPairTests.model(),
+      "joined", zone: world.zone, clock: world.clock, model: Playlists.model(),
       transport: folded)
     try await joined.sync()
     #expect(folded.pulled == 0)
     let reader = try await TestReplica(
-      "reader", zone: world.zone, clock: world.clock, model: OrderedPairTests.model())
+      "reader", zone: world.zone, clock: world.clock, model: Playlists.model())
     try await reader.sync()
     #expect(try joined.export == reader.export)
   }

@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessProtocol
+import DriftlessSQLite
 import DriftlessTesting
 import Foundation
 import Synchronization
@@ -93,5 +94,21 @@ struct VerifiedShop {
     }
     try await world.settle()
     return shop
+  }
+}
+
+extension TestReplica {
+  /// Changes rows past the library: nobody hears of it.
+  func alter(_ sql: String, _ values: SQLiteValue...) throws {
+    let url = try #require(store.url)
+    let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
+    defer { connection.close() }
+    let statement = try connection.prepareUncached(sql)
+    statement.bind(values)
+    try statement.run()
+  }
+
+  func rowKey(of id: UUID) throws -> Int64 {
+    try store.read { try #require(try $0.key(of: id)).key }
   }
 }

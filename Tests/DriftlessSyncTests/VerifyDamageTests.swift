@@ -10,21 +10,8 @@ import Testing
 /// Columns that hold what their properties cannot hold, and references to what is nowhere: no program writes them, and each shows
 /// something in their place.
 struct VerifyDamageTests {
-  private func sql(_ replica: TestReplica, _ sql: String, _ values: SQLiteValue...) throws {
-    let url = try #require(replica.store.url)
-    let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
-    defer { connection.close() }
-    let statement = try connection.prepareUncached(sql)
-    statement.bind(values)
-    try statement.run()
-  }
-
-  private func key(_ id: UUID, _ replica: TestReplica) throws -> Int64 {
-    try replica.store.read { try #require(try $0.key(of: id)).key }
-  }
-
   private func stored(_ id: UUID, _ column: String, _ replica: TestReplica) throws -> SQLiteValue {
-    let key = try key(id, replica)
+    let key = try replica.rowKey(of: id)
     return try replica.store.read {
       try $0.connection.rows("SELECT \(column) FROM ZITEM WHERE Z_PK = ?", .integer(key))[0][0]
     }
@@ -44,9 +31,9 @@ struct VerifyDamageTests {
     let shop = try await VerifiedShop.make(20)
     let item = shop.items[7]
     let before = try stored(item, column, shop.replica)
-    try sql(
-      shop.replica, "UPDATE ZITEM SET \(column) = \(value) WHERE Z_PK = ?",
-      .integer(try key(item, shop.replica)))
+    try shop.replica.alter(
+      "UPDATE ZITEM SET \(column) = \(value) WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: item)))
     let found = try await shop.replica.engine.verify()
     #expect(!found.isEqual)
     #expect(found.differenceCount == 1, "\(found.differences)")
@@ -75,9 +62,9 @@ struct VerifyDamageTests {
     let shop = try await VerifiedShop.make(20)
     let item = try shop.world[0].insert("Item")
     try await shop.world.settle()
-    try sql(
-      shop.replica, "UPDATE ZITEM SET \(column) = \(value) WHERE Z_PK = ?",
-      .integer(try key(item, shop.replica)))
+    try shop.replica.alter(
+      "UPDATE ZITEM SET \(column) = \(value) WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: item)))
     let found = try await shop.replica.engine.verify()
     #expect(found.differences.map(\.property) == [property], "\(found.differences)")
     let mended = try await shop.replica.engine.repair()
@@ -95,7 +82,7 @@ struct VerifyDamageTests {
     let shop = try await VerifiedShop.make(40)
     let dead = try shop.world[0].insert("Shelf", ["name": .string("gone")])
     try await shop.world.settle()
-    let deadKey = try key(dead, shop.replica)
+    let deadKey = try shop.replica.rowKey(of: dead)
     try shop.world[0].delete(dead)
     try await shop.world.settle()
     let item = shop.items[number]
@@ -103,9 +90,9 @@ struct VerifyDamageTests {
     // Of 0 and 15 the zone has a shelf, of 30 none.
     let other = shop.items[30]
     for id in [item, other] {
-      try sql(
-        shop.replica, "UPDATE ZITEM SET ZSHELF = ? WHERE Z_PK = ?", .integer(nowhere),
-        .integer(try key(id, shop.replica)))
+      try shop.replica.alter(
+        "UPDATE ZITEM SET ZSHELF = ? WHERE Z_PK = ?", .integer(nowhere),
+        .integer(try shop.replica.rowKey(of: id)))
     }
     let found = try await shop.replica.engine.verify()
     #expect(Set(found.differences.map(\.object)) == [item, other], "\(found.differences)")
@@ -125,7 +112,7 @@ struct VerifyDamageTests {
     let shop = try await VerifiedShop.make(20)
     let item = shop.items[7]
     let before = try shop.replica.export
-    let key = try key(item, shop.replica)
+    let key = try shop.replica.rowKey(of: item)
     let (table, columns) = try shop.replica.store.read { transaction in
       let connection = transaction.connection
       let tables = try connection.rows(
@@ -141,8 +128,7 @@ struct VerifyDamageTests {
     }
     let (own, other) =
       most == .integer(1) ? (columns[0], columns[1]) : (columns[1], columns[0])
-    try sql(
-      shop.replica,
+    try shop.replica.alter(
       "INSERT INTO \"\(table)\" (\"\(own)\", \"\(other)\") VALUES (?, 99999)", .integer(key))
     let found = try await shop.replica.engine.verify()
     #expect(found.differences.map(\.kind.rawValue) == ["damaged"])
@@ -159,9 +145,9 @@ struct VerifyDamageTests {
     let shop = try await VerifiedShop.make(20)
     let item = shop.items[7]
     try shop.replica.set(item, ["stock": .integer(9)])
-    try sql(
-      shop.replica, "UPDATE ZITEM SET ZSTOCK = 9.5 WHERE Z_PK = ?",
-      .integer(try key(item, shop.replica)))
+    try shop.replica.alter(
+      "UPDATE ZITEM SET ZSTOCK = 9.5 WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: item)))
     for report in [
       try await shop.replica.engine.verify(), try await shop.replica.engine.repair(),
     ] {
@@ -177,8 +163,7 @@ struct VerifyDamageTests {
   @Test("An object that the zone never had is told with what is wrong with it")
   func unknown() async throws {
     let shop = try await VerifiedShop.make(10)
-    try sql(
-      shop.replica,
+    try shop.replica.alter(
       """
       INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZTITLE, ZSTOCK, ZSHELF)
       SELECT max(Z_PK) + 1, max(Z_ENT), 1, 'by hand', 1.5, 99999 FROM ZITEM

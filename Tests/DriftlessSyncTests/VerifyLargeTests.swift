@@ -52,16 +52,6 @@ struct VerifyLargeTests {
     return pictures
   }
 
-  private func sql(_ replica: TestReplica, _ sql: String, _ id: UUID) throws {
-    let key = try replica.store.read { try #require(try $0.key(of: id)).key }
-    let connection = try SQLiteConnection(
-      path: try #require(replica.store.url).path, mode: .readWrite)
-    defer { connection.close() }
-    let statement = try connection.prepareUncached(sql)
-    statement.bind([.integer(key)])
-    try statement.run()
-  }
-
   private func objects(_ way: DigestWay) -> [Range<UInt64>] {
     way.parts.compactMap { if case .objects(let numbers) = $0 { numbers } else { nil } }
   }
@@ -69,8 +59,9 @@ struct VerifyLargeTests {
   @Test("A difference in one of many large objects costs that object")
   func oneOfMany() async throws {
     let pictures = try await pictures()
-    try sql(
-      pictures.second, "UPDATE ZPICTURE SET ZTITLE = 'other' WHERE Z_PK = ?", pictures.all[7])
+    try pictures.second.alter(
+      "UPDATE ZPICTURE SET ZTITLE = 'other' WHERE Z_PK = ?",
+      .integer(pictures.second.rowKey(of: pictures.all[7])))
     let found = try await pictures.second.engine.verify()
     #expect(found.differences.map(\.object) == [pictures.all[7]], "\(found.differences)")
     #expect(found.differences.map(\.property) == ["title"])
@@ -91,8 +82,9 @@ struct VerifyLargeTests {
         throw ProtocolError(
           .init(rawValue: "not-found"), "There is no such path", suggestion: "Look.")
       }))
-    try sql(
-      pictures.second, "UPDATE ZPICTURE SET ZTITLE = 'other' WHERE Z_PK = ?", pictures.all[7])
+    try pictures.second.alter(
+      "UPDATE ZPICTURE SET ZTITLE = 'other' WHERE Z_PK = ?",
+      .integer(pictures.second.rowKey(of: pictures.all[7])))
     let found = try await pictures.second.engine.verify()
     #expect(found.differences.map(\.object) == [pictures.all[7]], "\(found.differences)")
     #expect(found.bytes > Self.valueBytes * (Self.count - 1))

@@ -10,20 +10,6 @@ import Testing
 
 /// A store is compared with its zone, and mended where it differs without an edit of its own.
 struct VerifyTests {
-  private func sql(_ replica: TestReplica, _ sql: String, _ values: SQLiteValue...) throws {
-    // Past the library: nobody hears of it.
-    let url = try #require(replica.store.url)
-    let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
-    defer { connection.close() }
-    let statement = try connection.prepareUncached(sql)
-    statement.bind(values)
-    try statement.run()
-  }
-
-  private func key(_ id: UUID, _ replica: TestReplica) throws -> Int64 {
-    try replica.store.read { try #require(try $0.key(of: id)).key }
-  }
-
   /// Looks at a difference, mends it, and finds none any more; the replicas are one again.
   private func expectMended(
     _ shop: VerifiedShop, count: Int = 1, at location: SourceLocation = #_sourceLocation,
@@ -67,9 +53,9 @@ struct VerifyTests {
   @Test("One value that was changed without history is found by its block, and mended")
   func changedValue() async throws {
     let shop = try await VerifiedShop.make()
-    try sql(
-      shop.replica, "UPDATE ZITEM SET ZTITLE = 'item 7x' WHERE Z_PK = ?",
-      .integer(try key(shop.items[7], shop.replica)))
+    try shop.replica.alter(
+      "UPDATE ZITEM SET ZTITLE = 'item 7x' WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: shop.items[7])))
     try await expectMended(shop) {
       $0.kind == .value && $0.object == shop.items[7] && $0.property == "title"
         && $0.local == #""item 7x""# && $0.zone == #""item 7""# && !$0.isRepaired
@@ -98,21 +84,21 @@ struct VerifyTests {
     ])
   func types(_ change: String) async throws {
     let shop = try await VerifiedShop.make(100)
-    try sql(
-      shop.replica, "UPDATE ZITEM SET \(change) WHERE Z_PK = ?",
-      .integer(try key(shop.items[70], shop.replica)))
+    try shop.replica.alter(
+      "UPDATE ZITEM SET \(change) WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: shop.items[70])))
     try await expectMended(shop) { $0.kind == .value && $0.object == shop.items[70] }
   }
 
   @Test("An object that is missing comes back with its values, and what refers to it")
   func missing() async throws {
     let shop = try await VerifiedShop.make(100)
-    try sql(
-      shop.replica, "DELETE FROM ZITEM WHERE Z_PK = ?",
-      .integer(try key(shop.items[3], shop.replica)))
-    let shelf = try key(shop.shelves[0], shop.replica)
-    try sql(shop.replica, "DELETE FROM ZSHELF WHERE Z_PK = ?", .integer(shelf))
-    try sql(shop.replica, "UPDATE ZITEM SET ZSHELF = NULL WHERE ZSHELF = ?", .integer(shelf))
+    try shop.replica.alter(
+      "DELETE FROM ZITEM WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: shop.items[3])))
+    let shelf = try shop.replica.rowKey(of: shop.shelves[0])
+    try shop.replica.alter("DELETE FROM ZSHELF WHERE Z_PK = ?", .integer(shelf))
+    try shop.replica.alter("UPDATE ZITEM SET ZSHELF = NULL WHERE ZSHELF = ?", .integer(shelf))
     let found = try await shop.replica.engine.verify()
     #expect(Set(found.differences.map(\.kind)) == [.missing])
     #expect(
@@ -127,10 +113,10 @@ struct VerifyTests {
     let shop = try await VerifiedShop.make(10)
     let id = try shop.world[0].insert("Item", ["title": .string("one")], identity: UUID())
     try await shop.world.settle()
-    let key = try key(id, shop.replica)
-    try sql(shop.replica, "DELETE FROM ZITEM WHERE Z_PK = ?", .integer(key))
-    try sql(
-      shop.replica, "DELETE FROM ZDL_IDENTITY WHERE first_key = ? AND count = 1", .integer(key))
+    let key = try shop.replica.rowKey(of: id)
+    try shop.replica.alter("DELETE FROM ZITEM WHERE Z_PK = ?", .integer(key))
+    try shop.replica.alter(
+      "DELETE FROM ZDL_IDENTITY WHERE first_key = ? AND count = 1", .integer(key))
     let mended = try await shop.replica.engine.repair()
     #expect(mended.isEqual && mended.differences.map(\.object) == [id])
     #expect(mended.differences.map(\.kind) == [.missing])
@@ -142,14 +128,14 @@ struct VerifyTests {
   func deleted() async throws {
     let shop = try await VerifiedShop.make(100)
     let item = shop.items[50]
-    let key = try key(item, shop.replica)
+    let key = try shop.replica.rowKey(of: item)
     let row = try shop.replica.store.read {
       try $0.connection.rows("SELECT Z_ENT FROM ZITEM WHERE Z_PK = ?", .integer(key))
     }
     try shop.world[0].delete(item)
     try await shop.world.syncAll()
-    try sql(
-      shop.replica, "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZTITLE) VALUES (?, ?, 1, 'back')",
+    try shop.replica.alter(
+      "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZTITLE) VALUES (?, ?, 1, 'back')",
       .integer(key), row[0][0])
     try await expectMended(shop) { $0.kind == .deleted && $0.object == item }
     let journal = try #require(try shop.replica.conflicts.last)
@@ -160,7 +146,7 @@ struct VerifyTests {
   func massDelete() async throws {
     let shop = try await VerifiedShop.make(200)
     let gone = Array(shop.items[..<180])
-    let keys = try gone.map { try key($0, shop.replica) }
+    let keys = try gone.map { try shop.replica.rowKey(of: $0) }
     let entity = try shop.replica.store.read {
       try $0.connection.rows("SELECT Z_ENT FROM ZITEM LIMIT 1")
     }
@@ -169,8 +155,8 @@ struct VerifyTests {
       try await shop.world.syncAll()
     }
     for key in keys {
-      try sql(
-        shop.replica, "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZTITLE) VALUES (?, ?, 1, 'back')",
+      try shop.replica.alter(
+        "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZTITLE) VALUES (?, ?, 1, 'back')",
         .integer(key), entity[0][0])
     }
     let braked = try await shop.replica.engine.repair()
@@ -185,8 +171,7 @@ struct VerifyTests {
   @Test("An object that nobody sent and nobody will send is told, and stays")
   func unknown() async throws {
     let shop = try await VerifiedShop.make(10)
-    try sql(
-      shop.replica,
+    try shop.replica.alter(
       """
       INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZTITLE)
       SELECT max(Z_PK) + 1, max(Z_ENT), 1, 'by hand' FROM ZITEM
@@ -203,10 +188,10 @@ struct VerifyTests {
   @Test("A reference, a set and an order that were changed are found and mended")
   func relationships() async throws {
     let shop = try await VerifiedShop.make(60)
-    let other = try key(shop.shelves[1], shop.replica)
-    try sql(
-      shop.replica, "UPDATE ZITEM SET ZSHELF = ? WHERE Z_PK = ?", .integer(other),
-      .integer(try key(shop.items[5], shop.replica)))
+    let other = try shop.replica.rowKey(of: shop.shelves[1])
+    try shop.replica.alter(
+      "UPDATE ZITEM SET ZSHELF = ? WHERE Z_PK = ?", .integer(other),
+      .integer(try shop.replica.rowKey(of: shop.items[5])))
     try await expectMended(shop) { $0.property == "shelf" && $0.object == shop.items[5] }
     let place = try shop.replica.store.read {
       try $0.connection.rows("SELECT name FROM pragma_table_info('ZROW') WHERE name LIKE 'Z_FOK%'")
@@ -215,9 +200,9 @@ struct VerifyTests {
       Issue.record("no column of places")
       return
     }
-    try sql(
-      shop.replica, "UPDATE ZROW SET \"\(column)\" = -\"\(column)\" WHERE Z_PK = ?",
-      .integer(try key(shop.rows[2], shop.replica)))
+    try shop.replica.alter(
+      "UPDATE ZROW SET \"\(column)\" = -\"\(column)\" WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: shop.rows[2])))
     try await expectMended(shop) {
       $0.property == "shelf#place" && $0.object == shop.rows[2]
     }
@@ -229,8 +214,7 @@ struct VerifyTests {
       Issue.record("no table of labels")
       return
     }
-    try sql(
-      shop.replica,
+    try shop.replica.alter(
       "DELETE FROM \"\(table)\" WHERE rowid = (SELECT max(rowid) FROM \"\(table)\")")
     try await expectMended(shop) { $0.property == "labels" || $0.property == "items" }
   }
@@ -242,9 +226,9 @@ struct VerifyTests {
       shop.items[1], ["title": .string("mine"), "stock": .integer(500)])
     try shop.replica.delete(shop.items[2])
     let new = try shop.replica.insert("Item", ["title": .string("new")])
-    try sql(
-      shop.replica, "UPDATE ZITEM SET ZTAG = 'flipped' WHERE Z_PK = ?",
-      .integer(try key(shop.items[1], shop.replica)))
+    try shop.replica.alter(
+      "UPDATE ZITEM SET ZTAG = 'flipped' WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: shop.items[1])))
     let found = try await shop.replica.engine.verify()
     #expect(found.differences.map(\.property) == ["tag"])
     #expect(found.leftOut.pending == 3)
@@ -263,9 +247,9 @@ struct VerifyTests {
   @Test("A zone that moves on while a store is compared is compared at one place")
   func movesOn() async throws {
     let shop = try await VerifiedShop.make(100)
-    try sql(
-      shop.replica, "UPDATE ZITEM SET ZTITLE = 'flipped' WHERE Z_PK = ?",
-      .integer(try key(shop.items[1], shop.replica)))
+    try shop.replica.alter(
+      "UPDATE ZITEM SET ZTITLE = 'flipped' WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: shop.items[1])))
     var rule = DigestWay.Rule()
     let first = shop.world[0]
     let (item, edited) = (shop.items[1], shop.items[2])
@@ -285,9 +269,9 @@ struct VerifyTests {
   @Test("An edit that is made between the look and the repair stands")
   func editedMeanwhile() async throws {
     let shop = try await VerifiedShop.make(100)
-    try sql(
-      shop.replica, "UPDATE ZITEM SET ZTITLE = 'flipped' WHERE Z_PK = ?",
-      .integer(try key(shop.items[1], shop.replica)))
+    try shop.replica.alter(
+      "UPDATE ZITEM SET ZTITLE = 'flipped' WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: shop.items[1])))
     nonisolated(unsafe) let replica = shop.replica
     let item = shop.items[1]
     let isEdited = Mutex(false)
@@ -318,9 +302,9 @@ struct VerifyTests {
     rule.digests = { $0.columns += $0.columns }
     shop.way.set(rule)
     await #expect(throws: ProtocolError.self) { _ = try await shop.replica.engine.verify() }
-    try sql(
-      shop.replica, "UPDATE ZITEM SET ZTITLE = 'flipped' WHERE Z_PK = ?",
-      .integer(try key(shop.items[1], shop.replica)))
+    try shop.replica.alter(
+      "UPDATE ZITEM SET ZTITLE = 'flipped' WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: shop.items[1])))
     rule.digests = nil
     for change in [{ $0.removeAll() }, { $0.append(1) }, { $0 = Data(count: $0.count) }]
       as [@Sendable (inout Data) -> Void]
@@ -376,9 +360,9 @@ struct VerifyTests {
     let report = try await shop.replica.engine.verify()
     #expect(report.isEqual, "\(report.differences)")
     #expect(report.leftOut.properties == ["Item.colour", "Offer", "Offer.percent"])
-    try sql(
-      shop.replica, "UPDATE ZITEM SET ZTITLE = 'flipped' WHERE Z_PK = ?",
-      .integer(try key(shop.items[0], shop.replica)))
+    try shop.replica.alter(
+      "UPDATE ZITEM SET ZTITLE = 'flipped' WHERE Z_PK = ?",
+      .integer(try shop.replica.rowKey(of: shop.items[0])))
     #expect(try await shop.replica.engine.repair().repairedCount == 1)
     #expect(try shop.replica.value(shop.items[0], "title") == .string("of newer"))
     shop.world.replicas.append(newer)

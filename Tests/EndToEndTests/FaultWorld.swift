@@ -1,4 +1,5 @@
 import DriftlessHTTP
+import DriftlessSync
 import Foundation
 import TestSupport
 import Testing
@@ -30,6 +31,17 @@ struct FaultWorld {
     return try Replica(
       "ahead", in: directory, model: writeModel(newer.xml, named: "Newer", in: directory),
       server: server, zone: zone, token: token)
+  }
+
+  /// A world whose zone has a log of twelve entries, and who wrote them.
+  static func withLog() async throws -> (FaultWorld, EmbeddedReplica) {
+    let world = try FaultWorld()
+    let writer = try await world.embedded("writer")
+    for number in 0..<12 {
+      try writer.count("item\(number)")
+      _ = try await writer.engine.sync()
+    }
+    return (world, writer)
   }
 
   /// A replica in this process.

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
 
 /// A way to a server that does to its connections what networks do: one thread a connection, bytes passed on as they come.
 final class FaultyRelay: Sendable {
@@ -43,8 +44,8 @@ final class FaultyRelay: Sendable {
     var open: Set<Int32> = []
   }
 
-  let port: UInt16
-  private let listener: Int32
+  var port: UInt16 { listener.port }
+  private let listener: LoopbackListener
   private let state: Mutex<State>
 
   /// - Parameter address: the server's, as `http://127.0.0.1:PORT`.
@@ -53,19 +54,20 @@ final class FaultyRelay: Sendable {
       throw HarnessError(description: "\(address) has no port")
     }
     state = Mutex(State(target: target, plan: { _ in .none }))
-    listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = Self.loopback(port: 0)
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let listener = listener
-    let isListening = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(listener, $0, length) == 0 && listen(listener, 64) == 0
-          && getsockname(listener, $0, &length) == 0
+    listener = try LoopbackListener()
+    listener.serve { [self] client in
+      let (number, fault, target) = state.withLock { state in
+        state.passed.append(Passed())
+        state.open.insert(client)
+        let number = state.passed.count - 1
+        return (number, state.plan(number), state.target)
       }
+      Thread { [self] in
+        carry(client, number, fault, target)
+        _ = state.withLock { $0.open.remove(client) }
+        close(client)
+      }.start()
     }
-    guard isListening else { throw HarnessError(description: "the relay cannot listen") }
-    port = UInt16(bigEndian: address.sin_port)
-    Thread { [self] in serve() }.start()
   }
 
   var address: String { "http://127.0.0.1:\(port)" }
@@ -86,7 +88,7 @@ final class FaultyRelay: Sendable {
 
   func stop() {
     set(.none)
-    shutdown(listener, Int32(SHUT_RDWR))
+    listener.stop()
   }
 
   private static func loopback(port: UInt16) -> sockaddr_in {
@@ -95,25 +97,6 @@ final class FaultyRelay: Sendable {
     address.sin_port = port.bigEndian
     address.sin_addr.s_addr = in_addr_t(UInt32(0x7f00_0001).bigEndian)
     return address
-  }
-
-  private func serve() {
-    while true {
-      let client = accept(listener, nil, nil)
-      guard client >= 0 else { break }
-      let (number, fault, target) = state.withLock { state in
-        state.passed.append(Passed())
-        state.open.insert(client)
-        let number = state.passed.count - 1
-        return (number, state.plan(number), state.target)
-      }
-      Thread { [self] in
-        carry(client, number, fault, target)
-        _ = state.withLock { $0.open.remove(client) }
-        close(client)
-      }.start()
-    }
-    close(listener)
   }
 
   private func carry(_ client: Int32, _ number: Int, _ fault: Fault, _ target: UInt16) {

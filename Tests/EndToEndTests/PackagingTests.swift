@@ -81,6 +81,24 @@ struct PackagingTests {
 
   private struct Description: Decodable { var command: Command }
 
+  private static func command(of program: String) throws -> Command {
+    let outcome = try Programs.run(program, ["--experimental-dump-help"])
+    return try JSONDecoder().decode(Description.self, from: Data(outcome.output.utf8)).command
+  }
+
+  /// The manual page of a program, as it is made of its help and what is written of the rest.
+  private static func page(of program: String) throws -> String {
+    let (section, folder) =
+      switch program {
+      case "syncctl": ("1", "Client")
+      case "syncd": ("8", "Client")
+      default: ("8", "Server")
+      }
+    let rest = root.appendingPathComponent("\(folder)/Packaging/\(program).man")
+    return try script(
+      "Scripts/packaging/manual", [Programs.url(program).path, section, rest.path])
+  }
+
   /// The texts of a page by their headings. Of a command's heading, that is its words.
   private static func sections(of page: String) -> [String: String] {
     var sections: [String: String] = [:]
@@ -125,19 +143,11 @@ struct PackagingTests {
 
   @Test(
     "A manual page has every command and option of its program, and is well formed",
-    arguments: [
-      ("syncctl", "1", "Client/Packaging/syncctl.man"),
-      ("syncd", "8", "Client/Packaging/syncd.man"),
-      ("driftless-server", "8", "Server/Packaging/driftless-server.man"),
-    ])
-  func manual(program: String, section: String, rest: String) throws {
-    let page = try Self.script(
-      "Scripts/packaging/manual",
-      [Programs.url(program).path, section, Self.root.appendingPathComponent(rest).path])
-    let outcome = try Programs.run(program, ["--experimental-dump-help"])
-    let description = try JSONDecoder().decode(Description.self, from: Data(outcome.output.utf8))
+    arguments: ["syncctl", "syncd", "driftless-server"])
+  func manual(program: String) throws {
+    let page = try Self.page(of: program)
     let sections = Self.sections(of: page)
-    Self.check(description.command, below: [], in: sections)
+    Self.check(try Self.command(of: program), below: [], in: sections)
     #expect(sections["OPTIONS"]?.contains(".B --version") == true)
     #expect(sections["FILES"] != nil && sections["SEE ALSO"] != nil)
     // A line of text that begins with a point would be taken for a request.
@@ -169,19 +179,11 @@ struct PackagingTests {
 
   @Test(
     "What the help of each command says is on its program's page",
-    arguments: [
-      ("syncctl", "1", "Client/Packaging/syncctl.man"),
-      ("syncd", "8", "Client/Packaging/syncd.man"),
-      ("driftless-server", "8", "Server/Packaging/driftless-server.man"),
-    ])
-  func helpOnPage(program: String, section: String, rest: String) throws {
-    let page = try Self.script(
-      "Scripts/packaging/manual",
-      [Programs.url(program).path, section, Self.root.appendingPathComponent(rest).path])
+    arguments: ["syncctl", "syncd", "driftless-server"])
+  func helpOnPage(program: String) throws {
+    let page = try Self.page(of: program)
     let lines = Set(page.split(separator: "\n").map(Self.shown))
-    let outcome = try Programs.run(program, ["--experimental-dump-help"])
-    let description = try JSONDecoder().decode(Description.self, from: Data(outcome.output.utf8))
-    let paths = Self.paths(description.command)
+    let paths = Self.paths(try Self.command(of: program))
     #expect(paths.count == 1 || paths.count > 20)
     for words in paths {
       let help = try Programs.run(

@@ -9,12 +9,7 @@ import Testing
   private let writer: EmbeddedReplica
 
   init() async throws {
-    world = try FaultWorld()
-    writer = try await world.embedded("writer")
-    for number in 0..<12 {
-      try writer.count("item\(number)")
-      _ = try await writer.engine.sync()
-    }
+    (world, writer) = try await FaultWorld.withLog()
   }
 
   private func purge(

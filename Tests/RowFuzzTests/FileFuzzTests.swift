@@ -41,50 +41,16 @@ import Testing
   }
 
   private static func run(_ kind: String, _ seeds: ClosedRange<UInt64>) async throws -> Outcome {
-    let folder = try TemporaryDirectory()
-    let process = Process()
-    process.executableURL = program
-    process.arguments = [kind, folder.url.path, "\(seeds.lowerBound)", "\(seeds.count)", data.path]
-    let output = Pipe()
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
-    let bytes: Data = try await withCheckedThrowingContinuation { continuation in
-      Thread.detachNewThread {
-        do {
-          try process.run()
-          let bytes = output.fileHandleForReading.readDataToEndOfFile()
-          process.waitUntilExit()
-          continuation.resume(returning: bytes)
-        } catch {
-          continuation.resume(throwing: error)
-        }
-      }
+    let run = try await MutantRun.of("filefuzz") { folder in
+      [kind, folder.path, "\(seeds.lowerBound)", "\(seeds.count)", SharedData.folder.path]
     }
-    var outcome = Outcome(status: process.terminationStatus)
+    var outcome = Outcome(status: run.status)
     var last = seeds.lowerBound
-    for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+    for line in run.lines {
       if line.hasPrefix("seed ") { last = UInt64(line.dropFirst(5)) ?? last }
       if line.hasPrefix("wrong ") { outcome.wrong.append(String(line)) }
     }
-    if process.terminationStatus != 0 || process.terminationReason != .exit { outcome.ended = last }
-    withExtendedLifetime(folder) {}
+    if !run.isWhole { outcome.ended = last }
     return outcome
   }
-
-  /// Real files, where they lie beside the package.
-  private static let data = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .appendingPathComponent("shared/data")
-
-  /// Beside the tests, where it was built.
-  private static let program: URL = {
-    var url = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-    while url.pathComponents.count > 1 {
-      url.deleteLastPathComponent()
-      let program = url.appendingPathComponent("filefuzz")
-      if FileManager.default.isExecutableFile(atPath: program.path) { return program }
-    }
-    return url
-  }()
 }

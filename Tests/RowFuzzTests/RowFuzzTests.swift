@@ -64,31 +64,12 @@ import Testing
   }
 
   private static func process(_ seeds: Range<UInt64>) async throws -> Outcome {
-    let folder = try TemporaryDirectory()
-    let process = Process()
-    process.executableURL = program
-    process.arguments = [folder.url.path, "\(seeds.lowerBound)", "\(seeds.count)"]
-    let errors = folder.file("errors")
-    _ = FileManager.default.createFile(atPath: errors.path, contents: nil)
-    let output = Pipe()
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = output
-    process.standardError = try FileHandle(forWritingTo: errors)
-    let bytes: Data = try await withCheckedThrowingContinuation { continuation in
-      Thread.detachNewThread {
-        do {
-          try process.run()
-          let bytes = output.fileHandleForReading.readDataToEndOfFile()
-          process.waitUntilExit()
-          continuation.resume(returning: bytes)
-        } catch {
-          continuation.resume(throwing: error)
-        }
-      }
+    let run = try await MutantRun.of("rowfuzz") { folder in
+      [folder.path, "\(seeds.lowerBound)", "\(seeds.count)"]
     }
-    var outcome = Outcome(status: process.terminationStatus)
+    var outcome = Outcome(status: run.status)
     var last: UInt64?
-    for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+    for line in run.lines {
       let words = line.split(separator: " ")
       switch words.first {
       case "seed": last = UInt64(words[1])
@@ -96,24 +77,11 @@ import Testing
       default: outcome.wrong.append(String(line))
       }
     }
-    if process.terminationStatus != 0 || process.terminationReason != .exit {
+    if !run.isWhole {
       outcome.ended = last ?? seeds.lowerBound
-      let text = String(decoding: try Data(contentsOf: errors), as: UTF8.self)
-      outcome.error = text.split(separator: "\n").filter { $0.contains("atal error") }
+      outcome.error = run.errors.split(separator: "\n").filter { $0.contains("atal error") }
         .joined(separator: "; ")
     }
-    withExtendedLifetime(folder) {}
     return outcome
   }
-
-  /// Beside the tests, where it was built.
-  private static let program: URL = {
-    var url = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-    while url.pathComponents.count > 1 {
-      url.deleteLastPathComponent()
-      let program = url.appendingPathComponent("rowfuzz")
-      if FileManager.default.isExecutableFile(atPath: program.path) { return program }
-    }
-    return url
-  }()
 }
