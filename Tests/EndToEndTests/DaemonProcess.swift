@@ -69,14 +69,20 @@ final class DaemonProcess {
 }
 
 /// Asks again and again until `condition` holds. The time is a bound for a broken program, not a measure.
+///
+/// Between two questions is twice the time that the first one took: to ask may be to run a program, and the one that is waited
+/// for wants the processor.
 func eventually(
   within seconds: Double = 60, _ what: @autoclosure () -> String, _ condition: () throws -> Bool
 ) throws {
   let deadline = DispatchTime.now() + seconds
+  var asked = ContinuousClock.now
   while try !condition() {
     guard DispatchTime.now() < deadline else {
       throw HarnessError(description: "after \(seconds) s still not: \(what())")
     }
-    usleep(20_000)
+    let took = (ContinuousClock.now - asked) / .microseconds(1)
+    usleep(UInt32(min(max(2 * took, 20_000), 400_000)))
+    asked = .now
   }
 }

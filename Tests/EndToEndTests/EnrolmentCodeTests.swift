@@ -124,7 +124,7 @@ import Testing
   func killed(kind: FileFault.Kind) throws {
     let world = try World()
     var made = 0
-    try FileFault.atEachChange(every: 3) { number, _ in
+    try FileFault.atEachChange(every: 7) { number, _ in
       let code = try world.code()
       let replica = try world.replica("killed-\(number)")
       let fault = try FileFault(kind, at: number, below: replica.folder).environment()

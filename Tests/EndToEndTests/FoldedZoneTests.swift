@@ -9,12 +9,7 @@ import Testing
   private let writer: EmbeddedReplica
 
   init() async throws {
-    world = try FaultWorld()
-    writer = try await world.embedded("writer")
-    for number in 0..<12 {
-      try writer.count("item\(number)")
-      _ = try await writer.engine.sync()
-    }
+    (world, writer) = try await FaultWorld.withLog()
   }
 
   private var folder: URL { world.server.data.appendingPathComponent("snapshots") }
@@ -66,7 +61,7 @@ import Testing
 
   /// Folds with one change after the other gone wrong, from nothing each time.
   private func foldAtEachChange(
-    _ kind: FileFault.Kind, few: Int = .max, every step: Int = 1,
+    _ kind: FileFault.Kind, few: Int = 4, every step: Int = 3,
     _ after: (Outcome, _ number: Int) async throws -> Void
   ) async throws {
     let rounds = try await FileFault.atEachChange(few: few, every: step) { number, _ in

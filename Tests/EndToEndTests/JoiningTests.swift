@@ -60,7 +60,7 @@ import Testing
       #expect(try replica.export() == expected, "\(kind) \(number)")
       #expect(try entries(in: replica) == 0, "\(kind) \(number): the log was read")
       try replica.expectSound("\(kind) \(number)")
-      number = FileFault.next(after: number, every: 7)
+      number = FileFault.next(after: number, every: 13)
     }
     #expect(number > 4, "there were writes to be killed at")
   }

@@ -190,7 +190,7 @@ struct OperatorCommandTests {
     try folder.done(["backup", backup])
     try folder.done(["zone", "create", "later"])
     for command in ["backup", "restore"] {
-      try FileFault.atEachChange(every: 1) { number, _ in
+      try FileFault.atEachChange(every: 3) { number, _ in
         let file = command == "restore" ? backup : folder.path("\(number).sqlite")
         let faults = try FileFault(.full, at: number, below: folder.directory.url).environment()
         let outcome = try folder.run(

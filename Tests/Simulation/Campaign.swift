@@ -12,10 +12,14 @@ struct Campaign {
     var runs = 0
   }
 
+  private static let asked = ProcessInfo.processInfo.environment["DRIFTLESS_SEEDS"] ?? ""
+
+  /// Whether seeds are lived through here at all.
+  static let isWanted = asked != "none"
+
   /// The seeds that the environment asks for.
   static let seeds: ClosedRange<UInt64>? = {
-    let parts = (ProcessInfo.processInfo.environment["DRIFTLESS_SEEDS"] ?? "").split(separator: "-")
-      .compactMap { UInt64($0) }
+    let parts = asked.split(separator: "-").compactMap { UInt64($0) }
     guard parts.count == 2, parts[0] <= parts[1] else { return nil }
     return parts[0]...parts[1]
   }()
