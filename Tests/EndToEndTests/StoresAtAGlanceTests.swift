@@ -99,7 +99,7 @@ import Testing
     let silent = try status("--socket", socket)
     #expect(silent.status == 75 && silent.errors.contains("does not answer"), "\(silent)")
     kill(daemon.pid, SIGCONT)
-    let (pid, socket) = (daemon.pid, socket)
+    let (pid, place) = (daemon.pid, socket)
     let outcomes = Mutex<[Outcome]>([])
     try await onSeveralThreads(2) { number in
       if number == 0 {
@@ -107,7 +107,7 @@ import Testing
         kill(pid, SIGKILL)
       } else {
         try eventually("nobody is there") {
-          let outcome = try Programs.run("syncctl", ["status", "--socket", socket])
+          let outcome = try Programs.run("syncctl", ["status", "--socket", place])
           outcomes.withLock { $0.append(outcome) }
           return outcome.status == 1
         }

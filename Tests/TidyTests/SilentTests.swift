@@ -48,7 +48,11 @@ struct SilentTests {
             || code.hasPrefix("}")
         }
         let statement = body.lines[number..<rest.endIndex]
-        return statement.contains { $0.split { !$0.isLetter }.contains("return") }
+        // What lies deeper is a closure's.
+        let own = statement.filter { line in
+          line.prefix { $0 == " " }.count <= body.indentation.count + 2
+        }
+        return own.contains { line in line.split { !$0.isLetter }.contains("return") }
           && !looks(statement) && !looks(body.lines[..<number])
       }
     }
@@ -80,6 +84,7 @@ struct SilentTests {
       ("if a { return }", true), ("guard let a else { return Issue.record(\"no a\") }", false),
       ("guard let a else {\n      Issue.record(\"no a\")\n      return\n    }", false),
       ("#expect(a)\n    guard let b else { return }", false),
+      ("if a {\n      hook = {\n        guard b else { return }\n      }\n    }", false),
       ("list.forEach {\n      guard let a = $0 else { return }\n    }", false),
     ])
   func forms(body: String, isSilent: Bool) {
