@@ -10,7 +10,7 @@ import Testing
 /// SQLite's locks are the process's, and go when it closes any descriptor of a file of the database. Then two write at once.
 @Suite("A server's locks on its database")
 struct DatabaseLockTests {
-  @Test("They are the same after a push, a part, a value, a copy of the log, a backup, a look")
+  @Test("They are the same after a push, a value, a copy of the log, a backup, a look")
   func kept() async throws {
     var limits = ServerLimits()
     limits.reserveBytes = 1 << 20
@@ -18,22 +18,18 @@ struct DatabaseLockTests {
     limits.checkpointPages = 10
     let test = try TestZone(limits: limits)
     test.storage.keepReserve()
-    var replica = TestReplica()
-    let zone = try await test.zone()
-    _ = try await test.storage.append(replica.push(zone.generation), to: zone)
+    var photos = PhotoReplica()
+    try await photos.show(1, to: test.storage, test.zone())
     let held = HeldLocks(on: test.folder.database)
     // The file's, which each connection shares, and that of the index: whoever finds none makes the index anew.
     try #require(held.locks.count >= 2)
     func expectHeld(_ after: Comment, at location: SourceLocation = #_sourceLocation) {
       #expect(held.lost == [], after, sourceLocation: location)
     }
-    _ = try await test.storage.append(replica.push(zone.generation), to: zone)
-    expectHeld("a push")
-    var photos = PhotoReplica()
-    try await photos.show(1, to: test.storage, test.zone())
-    expectHeld("a value, and what names it")
-    for _ in 0..<5 {
-      _ = try await test.storage.append(replica.push(zone.generation, size: 50_000), to: zone)
+    try await photos.show(2, to: test.storage, test.zone())
+    expectHeld("a value, and a push that names it")
+    for seed in 3...8 as ClosedRange<UInt8> {
+      try await photos.show(seed, to: test.storage, test.zone())
     }
     expectHeld("a copy of the log")
     try await test.storage.checkReady(bytes: 1)

@@ -142,11 +142,11 @@ struct StagingLineTests {
     "What waits for rows of zones is one at a time of each, and of all no more than so many bytes")
   func patient() async throws {
     let lines = ZoneLines()
-    let held = Held()
+    let held = [Held(), Held()]
     let most = (count: 2, bytes: 100)
     let seen = Seen()
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for zone in [1, 2] as [Int64] {
+      for (zone, held) in zip([1, 2] as [Int64], held) {
         group.addTask {
           try await lines.run(of: zone, bytes: 40, most: most) {
             _ = seen.begin(zone)
@@ -163,7 +163,7 @@ struct StagingLineTests {
         #expect(error?.code == .busy)
       }
       try await lines.run(of: 3, bytes: 20, most: most) {}
-      held.end()
+      for held in held { held.end() }
       try await group.waitForAll()
     }
     try await lines.run(of: 1, bytes: 1000, most: most) {}
