@@ -13,7 +13,7 @@ struct ConstraintTests {
       try transaction.connection.rows(
         "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB 'ZDL_*'")
     }
-    #expect(tables.count == 36)
+    #expect(tables.count == 37)
     for table in tables {
       guard case .text(let name) = table[0], case .text(let statement) = table[1] else {
         Issue.record("a table without a statement")

@@ -109,7 +109,7 @@ struct TidyTests {
     let owners: [String: [String]] = [
       "CSQLite": [
         "Sources/DriftlessSQLite/", "Tests/DriftlessSQLiteTests/", "Tests/StoreProbe/",
-        "Tests/Simulation/Commits.swift",
+        "Tests/Simulation/Commits.swift", "Tests/DriftlessSyncTests/ValueWorkTests.swift",
       ],
       "CSwiftRuntime": ["Sources/Driftless/Objects/"],
       "ModelXML": ["Sources/Driftless/Model/", "Sources/model-compiler/"],
