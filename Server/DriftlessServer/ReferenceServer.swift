@@ -54,7 +54,7 @@ package struct ReferenceServer: Sendable {
       folder: folder, limits: options.limits, metrics: metrics, news: news, logger: logger)
     folder.noteDatabaseIsMade()
     storage.keepReserve()
-    try storage.beginFolding(logger: logger)
+    try storage.beginFolding(logger: logger, trimsMemory: options.trimsMemory)
     self.storage = storage
     refusals = AuditRefusals(storage: storage)
   }
@@ -79,7 +79,7 @@ package struct ReferenceServer: Sendable {
       news = ZoneNews(waitersMax: limits.waitersMax)
       let storage = try PostgresZoneStorage(
         database: database, limits: options.limits, metrics: metrics, news: news, logger: logger)
-      storage.beginFolding(logger: logger)
+      storage.beginFolding(logger: logger, trimsMemory: options.trimsMemory)
       self.storage = storage
       refusals = AuditRefusals(storage: storage)
     }
@@ -192,8 +192,10 @@ package struct ReferenceServer: Sendable {
     OperatorRoutes(server: self, operators: operators).add(to: router)
     let gate = Gate(
       storage: storage, limits: limits, audit: refusals, connections: connections)
-    ZoneRoutes(storage: storage, metrics: metrics, news: news, limits: limits, gate: gate)
-      .add(to: router)
+    ZoneRoutes(
+      storage: storage, metrics: metrics, news: news, limits: limits, gate: gate,
+      trimsMemory: options.trimsMemory
+    ).add(to: router)
     EnrolmentRoutes(storage: storage, limits: limits, gate: gate).add(to: router)
     ValueRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate).add(to: router)
     SnapshotRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate)

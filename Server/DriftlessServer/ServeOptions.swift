@@ -12,6 +12,8 @@ package struct ServeOptions: Sendable {
   /// Whether tokens and data may cross a network in clear text, say behind a proxy that speaks TLS.
   package var allowsPlaintext = false
   package var limits = ServerLimits()
+  /// Gives memory that is free back to the system: called after a large push, and while a log is added up.
+  package var trimsMemory: @Sendable () -> Void = {}
 
   package init() {}
 

@@ -98,7 +98,7 @@ enum SnapshotCases {
     limits.foldLogBytesMin = 1_000
     let test = try await StorageWorld(kind, limits: limits)
     defer { test.storage.close() }
-    try test.storage.beginFolding(logger: Logger(label: "folding"))
+    try test.storage.beginFolding(logger: Logger(label: "folding"), trimsMemory: {})
     var boxes = BoxReplica(try await test.zone())
     let deadline = ContinuousClock.now + .seconds(120)
     for round in 1...3 {
@@ -114,7 +114,7 @@ enum SnapshotCases {
     let test = try await StorageWorld(kind)
     defer { test.storage.close() }
     let storage = test.storage
-    try storage.beginFolding(logger: Logger(label: "folding"))
+    try storage.beginFolding(logger: Logger(label: "folding"), trimsMemory: {})
     var boxes = BoxReplica(try await test.zone())
     var places: [LogMark] = [try await test.zone().beginning]
     for _ in 0..<2 {

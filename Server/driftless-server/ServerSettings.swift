@@ -83,6 +83,7 @@ struct ServerSettings {
     options.allowsPlaintext = allowPlaintext?.value ?? false
     if let data { options.takeCertificate(ofData: data.value) }
     for (name, limit) in limits { try options.limits.set(name, to: limit.value) }
+    options.trimsMemory = ProgramHeap.trim
     return options
   }
 }

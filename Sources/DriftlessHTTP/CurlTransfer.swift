@@ -11,6 +11,8 @@ final class CurlTransfer {
   private var fields: [String: String] = [:]
   private var body = Data()
   private var isTooLarge = false
+  /// As much as a page of the log mostly takes.
+  private static let reservedBytesMax = 8 << 20
   /// Where libcurl writes what went wrong, in more words than the code has.
   private let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
@@ -125,6 +127,11 @@ final class CurlTransfer {
     guard bytes.count <= request.bodyBytesMax - body.count else {
       isTooLarge = true
       return 0
+    }
+    let length = body.isEmpty ? fields["content-length"].flatMap { Int($0) } : nil
+    if let length, length > bytes.count {
+      // One that grows is copied as it does. What never comes of it takes addresses, and no memory.
+      body.reserveCapacity(min(length, Self.reservedBytesMax))
     }
     body.append(contentsOf: bytes)
     request.phase?.set(.receiving)

@@ -1,4 +1,5 @@
 import CSQLite
+package import Foundation
 
 /// A connection to one database file. It is not Sendable: its owner confines it to one thread at a time.
 ///
@@ -131,9 +132,17 @@ package final class SQLiteConnection {
   /// Runs `sql` with values bound to its parameters.
   package func run(_ sql: String, _ values: SQLiteValue...) throws {
     let statement = try prepare(sql)
-    statement.clearBindings()
+    defer { statement.clearBindings() }
     statement.bind(values)
     try statement.run()
+  }
+
+  /// The same with bytes for the last parameter, which are read where they lie: a copy of what has megabytes is not made.
+  package func run(_ sql: String, _ values: [SQLiteValue], lending bytes: Data) throws {
+    let statement = try prepare(sql)
+    defer { statement.clearBindings() }
+    for (place, value) in values.enumerated() { statement.bind(value, at: Int32(place + 1)) }
+    try statement.withBorrowed(bytes, at: Int32(values.count + 1)) { try statement.run() }
   }
 
   /// The rows of a small query.
@@ -150,19 +159,29 @@ package final class SQLiteConnection {
   /// The first column of the first row, or nil when there is no row.
   package func scalar(_ sql: String, _ values: SQLiteValue...) throws -> SQLiteValue? {
     let statement = try prepare(sql)
-    statement.clearBindings()
     statement.bind(values)
-    defer { statement.reset() }
+    defer { statement.letGo() }
     return try statement.step() ? statement.value(0) : nil
   }
 
   /// Runs `body` with another page cache than the usual one: work that passes over much of the file fills a large one with
-  /// pages that it needs once.
+  /// pages that it needs once. Where it filled more than half of it, they are let go of at the end; what is less stays for the
+  /// next time.
   package func withCache<T>(kibibytes: Int, _ body: () throws -> T) throws -> T {
     guard case .integer(let usual)? = try scalar("PRAGMA cache_size") else { return try body() }
     try execute("PRAGMA cache_size = -\(kibibytes)")
-    defer { try? execute("PRAGMA cache_size = \(usual)") }
+    defer {
+      if cacheBytes > kibibytes << 9 { sqlite3_db_release_memory(handle) }
+      try? execute("PRAGMA cache_size = \(usual)")
+    }
     return try body()
+  }
+
+  /// Bytes of pages that the connection holds.
+  var cacheBytes: Int {
+    var (bytes, most) = (Int32(0), Int32(0))
+    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_USED, &bytes, &most, 0)
+    return Int(bytes)
   }
 
   package var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }

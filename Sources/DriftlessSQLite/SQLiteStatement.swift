@@ -208,6 +208,12 @@ package final class SQLiteStatement {
     sqlite3_reset(handle)
   }
 
+  /// Ends a run, and lets go of what was bound for it: a statement is kept for the next time, and would keep megabytes with it.
+  package func letGo() {
+    reset()
+    clearBindings()
+  }
+
   package func clearBindings() {
     refusal = SQLITE_OK
     sqlite3_clear_bindings(handle)

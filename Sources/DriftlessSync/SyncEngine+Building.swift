@@ -83,7 +83,7 @@ extension SyncEngine {
       let building = PushBuilding(
         transaction, schema: schema, zone: state.zoneID, since: since, knownEdits: knownEdits,
         header: header, standing: partsMayBeThere ? .asked : .here,
-        values: valueCutting(pushBytesMax: valueBytesMax))
+        values: valueCutting(pushBytesMax: valueBytesMax), trimsMemory: options.trimsMemory)
       let bounds =
         takesNoParts
         ? .none

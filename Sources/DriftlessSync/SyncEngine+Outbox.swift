@@ -110,6 +110,7 @@ extension SyncEngine {
           try build(portion, allowsMassDelete, tryingAgain: again, transaction)
         }
       }
+      trimMemory(after: built?.bytes ?? 0)
       if !unreadable.objects.isEmpty { try quarantine(unreadable) }
       try noteWithoutKey(selection.withoutKey)
       let window = selection.window
@@ -130,6 +131,7 @@ extension SyncEngine {
           try built.save(on: transaction.connection)
           try selection.omitted.save(on: transaction.connection, schema: schema)
         }
+        trimMemory(after: built.bytes)
         return .outbox(objects)
       }
       // Nothing that the zone needs to hear: history up to here is as good as acknowledged.
@@ -171,6 +173,12 @@ extension SyncEngine {
       try OmittedParts.load(from: $0.connection, schema: schema)
     }
     try settle(through: outbox.throughTransaction, omitted: omitted, sent: (outbox, reply))
+    trimMemory(after: outbox.bytes)
+  }
+
+  /// What a change set took goes back to the system, where it was a large one.
+  func trimMemory(after bytes: Int) {
+    if bytes >= SyncTuning.trimBytesMin { options.trimsMemory() }
   }
 
   /// Marks history as acknowledged.

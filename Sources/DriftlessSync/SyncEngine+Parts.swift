@@ -77,6 +77,7 @@ extension SyncEngine {
       }
       partsMayBeThere = true
       try bookkeep { try OutboxPart.set(.staged, of: number, on: $0.connection) }
+      trimMemory(after: part.frame.count)
     }
   }
 

@@ -101,7 +101,12 @@ extension SyncEngine {
   private func applyStaged(
     _ generation: UUID, head: UInt64, allowsMassDelete: Bool
   ) throws -> PullReport {
-    let (staged, newest, hasDeletes, values) = try store.read { try lookAtStaged($0) }
+    let (staged, newest, hasDeletes, values) = try store.read { transaction in
+      try transaction.connection.withCache(kibibytes: SyncTuning.frameCacheKibibytes) {
+        try lookAtStaged(transaction)
+      }
+    }
+    options.trimsMemory()
     let copied = try bytesToCopy(values)
     if copied > 0 { try requireRoom(for: copied, "A push of others in several parts") }
     var unfit: [UInt64: String] = [:]
@@ -149,6 +154,7 @@ extension SyncEngine {
       &state, over: [entry], generation, head: head, isKept: !isDamaged, applier.transaction)
     applier.report.bytes += entry.frame.count
     applier.isBeforeLastPart = !isLast
+    defer { options.trimsMemory() }
     guard !entry.isOwnHeaderOnly else {
       applier.report.ownChangeSets += 1
       if isLast { try applier.finishKeys() }
@@ -281,7 +287,7 @@ private struct PushRest: Equatable {
   init?(staged connection: SQLiteConnection) throws {
     var sequence = try StagedEntries.last(on: connection)?.sequence ?? 0
     var unread: UInt16 = 0
-    while let entry = try StagedEntries.entry(at: sequence, on: connection) {
+    while let entry = try StagedEntries.entryWithHeader(at: sequence, on: connection) {
       if let header = try? ChangeSetDecoder().decodeHeader(entry.frame) {
         self.init(last: header, part: header.part &+ unread)
         return

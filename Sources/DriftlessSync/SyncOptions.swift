@@ -77,6 +77,9 @@ public struct SyncOptions: Sendable {
   package var snapshotShare = SyncTuning.snapshotShare
   /// What the file system of a store has free: what sync writes of its own accord leaves room for saves.
   package var diskRoom: @Sendable (URL) -> DiskRoom? = { DiskRoom.beside($0) }
+  /// Gives memory that is free back to the system: called between steps of a large push or pull. A program that does nothing but
+  /// sync sets it; the library leaves the heap of its host alone.
+  package var trimsMemory: @Sendable () -> Void = {}
   /// The rules of the properties whose policy is `custom(name)`, by name.
   public var customPolicies: [String: CustomPolicy] = [:]
   /// What the encrypted properties of the model are sealed and opened with (`driftless.encrypted`); nil for a replica that

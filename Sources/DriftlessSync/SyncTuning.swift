@@ -8,14 +8,21 @@ enum SyncTuning {
   static let applyBytesMax = 256 << 10
   /// KiB of SQLite's page cache while a push walks over what is pending, most pages of which it needs once.
   static let walkCacheKibibytes = 8_192
-  /// KiB of it while a page is applied: the index of half a million identities stays in it.
-  static let writeCacheKibibytes = 24_576
+  /// KiB of it while a page is applied, or an answer to a push is taken in. The index of half a million identities takes twice as
+  /// much: what does not stay in it comes from the system's own cache.
+  static let writeCacheKibibytes = 12_288
+  /// Bytes of a change set after which free memory goes back to the system (`SyncOptions.trimsMemory`): to ask for that takes a
+  /// millisecond, and what went back is to be had again.
+  static let trimBytesMin = 1 << 20
+  /// KiB of it while frames are read one after the other: each page of theirs is needed once.
+  static let frameCacheKibibytes = 2_048
   /// Objects. Keeps a frame of six-property objects near 4 MB, far below the usual body limit of 64
   /// MiB.
   static let pushObjectsMax = 100_000
-  /// Bytes of values, not compressed, in one part of a push: with room for what else a part takes it stays below the usual
-  /// limits of a body, and over a line of 40 KB/s a part that is not compressible takes four minutes.
-  static let partBytesMax = 8 << 20
+  /// Bytes of values, not compressed, in one part of a push: what client and server hold of a push grows with it. With room for
+  /// what else a part takes it stays below the usual limits of a body, and over a line of 40 KB/s a part that is not compressible
+  /// takes two minutes.
+  static let partBytesMax = 4 << 20
   /// Bytes. A binary value of as many goes by itself, once a zone; a smaller one goes with its change set.
   static let largeValueBytesMin = 1 << 20
   /// Bytes of large values that one push brings. Far below what a token may have waiting (`unnamedValueBytesPerTokenMax`).

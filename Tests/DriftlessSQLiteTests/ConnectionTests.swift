@@ -108,6 +108,55 @@ struct ConnectionTests {
     #expect(try connection.scalar("SELECT COUNT(*) FROM t") == .integer(2))
   }
 
+  private static func bytes(_ what: Int32, of connection: SQLiteConnection) -> Int {
+    var (bytes, most) = (Int32(0), Int32(0))
+    sqlite3_db_status(connection.handle, what, &bytes, &most, 0)
+    return Int(bytes)
+  }
+
+  @Test("A statement that is kept for the next time keeps none of the megabytes that it ran with")
+  func largeBindings() throws {
+    let connection = try SQLiteConnection(path: "", mode: .inMemory)
+    try connection.execute("CREATE TABLE t (number INTEGER, v)")
+    let large = Data(repeating: 7, count: 4 << 20)
+    func kept() -> Int { Self.bytes(SQLITE_DBSTATUS_STMT_USED, of: connection) }
+    try connection.run("INSERT INTO t VALUES (?, ?)", .integer(1), .blob(large))
+    #expect(kept() < 1 << 20)
+    #expect(try connection.scalar("SELECT length(?)", .blob(large)) == .integer(4 << 20))
+    #expect(kept() < 1 << 20)
+    try connection.run("INSERT INTO t VALUES (?, ?)", [.integer(2)], lending: large)
+    #expect(kept() < 1 << 20)
+    try connection.run("INSERT INTO t VALUES (?, ?)", [.integer(3)], lending: Data())
+    #expect(
+      try connection.rows("SELECT number, length(v) FROM t") == [
+        [.integer(1), .integer(4 << 20)], [.integer(2), .integer(4 << 20)],
+        [.integer(3), .integer(0)],
+      ])
+  }
+
+  @Test("A cache for work that passes over a file is let go of; one that held little stays")
+  func passingCache() throws {
+    let directory = try TemporaryDirectory()
+    let connection = try SQLiteConnection(
+      path: directory.file("c.sqlite").path, mode: .readWriteCreate)
+    try connection.execute("CREATE TABLE t (number INTEGER PRIMARY KEY, v)")
+    for _ in 0..<12 {
+      try connection.run("INSERT INTO t(v) VALUES (?)", .blob(Data(repeating: 1, count: 1 << 20)))
+    }
+    func sum(_ condition: String) throws -> SQLiteValue? {
+      try connection.scalar("SELECT sum(length(substr(v, 2))) FROM t WHERE \(condition)")
+    }
+    try connection.withCache(kibibytes: 8_192) {
+      #expect(try sum("number = 1") == .integer(1 << 20 - 1))
+    }
+    #expect(connection.cacheBytes > 1 << 20)
+    try connection.withCache(kibibytes: 8_192) {
+      #expect(try sum("number > 0") == .integer(12 << 20 - 12))
+      #expect(connection.cacheBytes > 6 << 20)
+    }
+    #expect(connection.cacheBytes < 1 << 20)
+  }
+
   @Test("What to do about a failure is told in words, never as a result code")
   func suggestions() {
     for code in Int32(1)...101 {

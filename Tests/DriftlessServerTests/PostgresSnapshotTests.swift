@@ -102,7 +102,7 @@
       try await push(100, to: storage)
       let whole = try world.administration.foldZone("shop")
       try world.cluster.execute("UPDATE segment SET content = 'other'::bytea", on: world.database)
-      storage.beginFolding(logger: Logger(label: "folding"))
+      storage.beginFolding(logger: Logger(label: "folding"), trimsMemory: {})
       _ = try await storage.madeDigests(of: zone, at: whole.place)
       #expect(try await storage.snapshot(of: zone)?.files == whole.files)
       let piece = try await storage.segment(
@@ -141,7 +141,7 @@
     func nodes() async throws {
       let nodes = [try storage(), try storage()]
       defer { for node in nodes { node.close() } }
-      for node in nodes { node.beginFolding(logger: Logger(label: "folding")) }
+      for node in nodes { node.beginFolding(logger: Logger(label: "folding"), trimsMemory: {}) }
       try await push(10, to: nodes[0])
       let zone = try world.zone
       let place = LogMark(sequence: zone.head, chain: zone.chain)

@@ -4,6 +4,7 @@ package import DriftlessProtocol
 package import DriftlessSync
 package import Foundation
 import Glibc
+import ProgramStart
 
 /// Opens a store and the way to its zone, for both programs alike.
 package enum StoreAccess {
@@ -202,6 +203,7 @@ package enum StoreAccess {
       var options = SyncOptions()
       options.keys = keys
       options.values = values
+      options.trimsMemory = ProgramHeap.trim
       return options
     }
 

@@ -7,6 +7,8 @@ import Synchronization
 final class RequestBodyReader: Sendable {
   private let limits: LiveLimits
   private let bytesHeld = Mutex(0)
+  /// As much as a part of a push mostly takes.
+  private static let reservedBytesMax = 8 << 20
 
   init(limits: LiveLimits) { self.limits = limits }
 
@@ -20,12 +22,14 @@ final class RequestBodyReader: Sendable {
     of request: Request, bytesMax: Int = .max, _ use: (Data) async throws -> Result
   ) async throws -> Result {
     let most = min(bytesMax, limits.bodyBytesMax)
+    var body = Data()
     if let text = request.headers[.contentLength] {
       guard let length = Int(text), length <= most else { throw tooLarge(most) }
+      // One that grows is copied as it does. What never comes of it takes addresses, and no memory.
+      if length > 0 { body.reserveCapacity(min(length, Self.reservedBytesMax)) }
     }
     var held = 0
     defer { bytesHeld.withLock { $0 -= held } }
-    var body = Data()
     let start = ContinuousClock.now
     var chunks = request.body.makeAsyncIterator()
     while let chunk = try await Self.next(&chunks) {

@@ -16,11 +16,16 @@ struct ZoneRoutes: Sendable {
   private let holds: ZoneHolds
   private let memory: MemoryBudget
   private let turns = DecodingTurns()
+  private let trimsMemory: @Sendable () -> Void
+  /// Bytes of a push after which what it took goes back to the system.
+  private static let largeBytesMin = 1 << 20
 
+  /// - Parameter trimsMemory: called after each large push.
   init(
     storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: LiveLimits,
-    gate: Gate
+    gate: Gate, trimsMemory: @escaping @Sendable () -> Void
   ) {
+    self.trimsMemory = trimsMemory
     self.storage = storage
     self.metrics = metrics
     self.news = news
@@ -91,6 +96,8 @@ struct ZoneRoutes: Sendable {
   // MARK: - Push
 
   private func push(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let length = request.headers[.contentLength].flatMap { Int($0) } ?? 0
+    defer { if length >= Self.largeBytesMin { trimsMemory() } }
     let admitted = try await admit(request, context, .write)
     let zone = admitted.zone
     return try await bodies.withBody(of: request) { body in

@@ -55,12 +55,16 @@ final class ZoneFolding: Sendable {
   private let limits: LiveLimits
   private let metrics: ServerMetrics
   private let logger: Logger
+  private let trimsMemory: @Sendable () -> Void
 
-  /// - Parameter freeBytes: what there is room for; nil for what the file system says.
+  /// - Parameters:
+  ///   - freeBytes: what there is room for; nil for what the file system says.
+  ///   - trimsMemory: called between the steps of a fold, and at its end.
   init(
     _ logs: any FoldedLogs, limits: LiveLimits, metrics: ServerMetrics, logger: Logger,
-    freeBytes: (@Sendable () -> Int?)? = nil
+    freeBytes: (@Sendable () -> Int?)? = nil, trimsMemory: @escaping @Sendable () -> Void = {}
   ) {
+    self.trimsMemory = trimsMemory
     self.logs = logs
     self.freeBytes = freeBytes ?? { logs.freeBytes }
     self.limits = limits
@@ -151,6 +155,7 @@ final class ZoneFolding: Sendable {
       case .fold(let zone): runFold(zone)
       case .digests(let zone, let place): runDigests(zone, place)
       }
+      trimsMemory()
       turn.signal()
     }
   }
@@ -286,6 +291,7 @@ final class ZoneFolding: Sendable {
     try checkRoom(for: since + (former?.bytes ?? 0))
     let folded = try logs.fold(zone, options: options) { place in
       try check()
+      trimsMemory()
       let request = PageRequest(
         after: place, bytesMax: limits.pageBytesMax, entriesMax: limits.pageEntriesMax)
       return try logs.entries(of: zone, request).filter { $0.sequence <= last }

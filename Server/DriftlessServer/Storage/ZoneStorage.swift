@@ -137,7 +137,9 @@ package protocol ZoneStorage: Sendable {
   func watch() async
 
   /// Begins to add up the logs of zones, now and as they grow. Until then there are no digests.
-  func beginFolding(logger: Logger) throws
+  ///
+  /// - Parameter trimsMemory: called between the steps of that, and at its end.
+  func beginFolding(logger: Logger, trimsMemory: @escaping @Sendable () -> Void) throws
 
   /// Goes by other limits from now on, as far as it can.
   func take(_ limits: ServerLimits)

@@ -46,12 +46,12 @@ struct SegmentDraft {
     }
   }
 
-  /// The segment's bytes.
+  /// The segment's bytes. The pieces are let go of on the way: the draft has none any more.
   ///
   /// - Parameters:
   ///   - range: The numbers that the segment answers for.
   ///   - header: Of its change sets.
-  func encoded(
+  mutating func encoded(
     _ range: Range<UInt64>, _ header: ChangeSetHeader, _ encoder: ChangeSetEncoder
   ) throws -> Data {
     assert(
@@ -80,6 +80,7 @@ struct SegmentDraft {
         tables: tables, newNumbers: layer == 0 ? new : [],
         knownNumbers: Self.ascending(all, but: layer == 0 ? new : []))
       try fill(&frame, layer: layer, &places)
+      if layer == layerMax { (bytes, objects) = (FoldBytes(), []) }
       places.pushed.append(
         try frame.transactions.map { transaction in
           let replica = try tables.source(at: transaction.source).replica

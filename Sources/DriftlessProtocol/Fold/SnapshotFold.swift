@@ -223,6 +223,8 @@ package final class SnapshotFold {
     }
     if checkpoint.output == nil {
       try writeRun()
+      // The files are written from the runs, one of them in memory at a time.
+      arena = FoldArena()
       let isBase = needsBase
       checkpoint.output = .init(
         isBase: isBase,

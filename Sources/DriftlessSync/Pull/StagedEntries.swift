@@ -18,12 +18,12 @@ enum StagedEntries {
     """
 
   static func add(_ entry: PullPage.Entry, on connection: SQLiteConnection) throws {
-    try connection.perform(
+    try connection.run(
       "INSERT OR REPLACE INTO ZDL_STAGED VALUES (?, ?, ?, ?, ?)",
       [
         .unsigned(entry.sequence), .unsigned(entry.firstObjectNumber), .blob(entry.chain.bytes),
-        .integer(entry.isOwnHeaderOnly ? 1 : 0), .blob(entry.frame),
-      ])
+        .integer(entry.isOwnHeaderOnly ? 1 : 0),
+      ], lending: entry.frame)
   }
 
   static func exist(on connection: SQLiteConnection) throws -> Bool {
@@ -46,9 +46,15 @@ enum StagedEntries {
   static func entry(
     at sequence: UInt64, on connection: SQLiteConnection
   ) throws -> PullPage.Entry? {
+    try read(at: sequence, frame: "frame", on: connection)
+  }
+
+  private static func read(
+    at sequence: UInt64, frame: String, on connection: SQLiteConnection
+  ) throws -> PullPage.Entry? {
     var entry: PullPage.Entry?
     try connection.forEachRow(
-      "SELECT first_number, chain, is_header, frame FROM ZDL_STAGED WHERE sequence = ?",
+      "SELECT first_number, chain, is_header, \(frame) FROM ZDL_STAGED WHERE sequence = ?",
       [.unsigned(sequence)]
     ) { row in
       guard let chain = LogChain(bytes: row.data(1)) else { return }
@@ -59,11 +65,18 @@ enum StagedEntries {
     return entry
   }
 
+  /// An entry with the header alone of its frame, which says where it stands: frames are megabytes, and many may wait.
+  static func entryWithHeader(
+    at sequence: UInt64, on connection: SQLiteConnection
+  ) throws -> PullPage.Entry? {
+    try read(at: sequence, frame: "substr(frame, 1, \(ChangeSetHeader.size))", on: connection)
+  }
+
   /// Up to where they go on from a place; nil where they do not follow it: then they are of another log, and nothing.
   static func end(after place: LogMark, on connection: SQLiteConnection) throws -> LogMark? {
     guard try exist(on: connection) else { return nil }
     var end = place
-    while let entry = try entry(at: end.sequence &+ 1, on: connection) {
+    while let entry = try entryWithHeader(at: end.sequence &+ 1, on: connection) {
       guard entry.follows(end) else { return nil }
       end = entry.mark
     }
@@ -73,7 +86,7 @@ enum StagedEntries {
   /// The place of the last of them.
   static func last(on connection: SQLiteConnection) throws -> LogMark? {
     let last = try connection.number("SELECT coalesce(max(sequence), 0) FROM ZDL_STAGED")
-    return try entry(at: UInt64(clamping: last), on: connection)?.mark
+    return try entryWithHeader(at: UInt64(clamping: last), on: connection)?.mark
   }
 
   static func remove(_ sequence: UInt64, on connection: SQLiteConnection) throws {

@@ -65,8 +65,8 @@ struct ChangeSetBuilder {
     _ selection: PushSelection, header: ChangeSetHeader, within bounds: PartBounds
   ) throws -> Built? {
     var reader = try reader(selection)
-    let drafts = try reader.read(selection.window, within: bounds)
-    return try build(drafts, reader, selection, header)
+    var drafts = try reader.read(selection.window, within: bounds)
+    return try build(&drafts, reader, selection, header)
   }
 
   /// The next part of a window that goes in several.
@@ -76,8 +76,8 @@ struct ChangeSetBuilder {
   ) throws -> Built? {
     isPart = true
     var reader = try reader(selection)
-    let drafts = try reader.read(&part, of: selection.window, within: bounds)
-    return try build(drafts, reader, selection, header)
+    var drafts = try reader.read(&part, of: selection.window, within: bounds)
+    return try build(&drafts, reader, selection, header)
   }
 
   private func reader(_ selection: PushSelection) throws -> PendingReader {
@@ -87,11 +87,11 @@ struct ChangeSetBuilder {
       through: selection.through, knownEdits: knownEdits)
   }
 
+  /// - Parameter drafts: each is let go of as it is put into columns.
   private mutating func build(
-    _ read: [ChangeDraft], _ reader: PendingReader, _ selection: PushSelection,
+    _ drafts: inout [ChangeDraft], _ reader: PendingReader, _ selection: PushSelection,
     _ header: ChangeSetHeader
   ) throws -> Built? {
-    var drafts = read
     unsent = reader.unsent
     guard drafts.contains(where: { !$0.keys.isEmpty }) || !reader.tombstones.isEmpty else {
       return nil
@@ -115,6 +115,7 @@ struct ChangeSetBuilder {
       drafts[place].columns = []
       try add(draft, entities: entities, transactions: transactions, columns: &columns)
     }
+    drafts = []
     addClaims(reader.claims.claims)
     try addReliances(reliances)
     try addTombstones(reader.tombstones)

@@ -96,12 +96,12 @@ struct Outbox: Sendable {
   }
 
   func save(on connection: SQLiteConnection) throws {
-    try connection.perform(
+    try connection.run(
       "INSERT OR REPLACE INTO ZDL_OUTBOX VALUES (?, ?, ?, ?, ?, ?)",
       [
         .unsigned(pushNumber), .integer(throughTransaction), .integer(Int64(objects)),
-        .integer(Int64(properties)), .blob(runs.bytes), .blob(frame),
-      ])
+        .integer(Int64(properties)), .blob(runs.bytes),
+      ], lending: frame)
   }
 
   /// As many as a change set can have.

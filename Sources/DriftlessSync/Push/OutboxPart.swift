@@ -31,11 +31,9 @@ struct OutboxPart: Sendable {
   var frame: Data
 
   func save(on connection: SQLiteConnection) throws {
-    try connection.perform(
+    try connection.run(
       "INSERT OR REPLACE INTO ZDL_OUTBOX_PART VALUES (?, ?, ?, ?)",
-      [
-        .integer(Int64(number)), .integer(standing.rawValue), .blob(runs.bytes), .blob(frame),
-      ])
+      [.integer(Int64(number)), .integer(standing.rawValue), .blob(runs.bytes)], lending: frame)
   }
 
   static func load(_ number: UInt16, from connection: SQLiteConnection) throws -> OutboxPart {
@@ -43,15 +41,29 @@ struct OutboxPart: Sendable {
     try connection.forEachRow(
       "SELECT standing, runs, frame FROM ZDL_OUTBOX_PART WHERE part = ?", [.integer(Int64(number))]
     ) { row in
-      guard let runs = [KeyRun](bytes: row.data(1)), runs.areWithin(Outbox.newObjectsMax) else {
-        return
-      }
       part = OutboxPart(
-        number: number, standing: Standing(rawValue: row.int64(0)) ?? .here, runs: runs,
-        frame: row.data(2))
+        number: number, standing: Standing(rawValue: row.int64(0)) ?? .here,
+        runs: try runs(row.data(1)), frame: row.data(2))
     }
     guard let part else { throw SyncError.damaged("the change set in flight") }
     return part
+  }
+
+  /// The new objects of a part, without its frame.
+  static func runs(_ number: UInt16, from connection: SQLiteConnection) throws -> [KeyRun] {
+    var found: [KeyRun]?
+    try connection.forEachRow(
+      "SELECT runs FROM ZDL_OUTBOX_PART WHERE part = ?", [.integer(Int64(number))]
+    ) { found = try runs($0.data(0)) }
+    guard let found else { throw SyncError.damaged("the change set in flight") }
+    return found
+  }
+
+  private static func runs(_ bytes: Data) throws -> [KeyRun] {
+    guard let runs = [KeyRun](bytes: bytes), runs.areWithin(Outbox.newObjectsMax) else {
+      throw SyncError.damaged("the change set in flight")
+    }
+    return runs
   }
 
   static func set(
@@ -125,7 +137,7 @@ extension Outbox {
     guard earlierParts > 0 else { return number }
     var made: UInt64 = 0
     for part in 1...earlierParts {
-      for run in try OutboxPart.load(part, from: connection).runs {
+      for run in try OutboxPart.runs(part, from: connection) {
         made += UInt64(clamping: run.count)
       }
     }

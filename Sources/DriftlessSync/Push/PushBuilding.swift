@@ -11,13 +11,16 @@ struct BuiltPush {
   /// The large values that it names.
   fileprivate var values: ValueCutting?
 
+  /// Of all parts.
+  var bytes: Int { (earlier?.bytes ?? 0) + last.frame.count }
+
   func save(on connection: SQLiteConnection) throws {
     try values?.save(on: connection)
     guard let earlier else { return try last.save(on: connection) }
     var last = last
     let parts = UInt16(earlier.parts.count + 1)
     // Rounded up.
-    let mebibytes = UInt16(clamping: (earlier.bytes + last.frame.count + 1 << 20 - 1) >> 20)
+    let mebibytes = UInt16(clamping: (bytes + 1 << 20 - 1) >> 20)
     try OutboxPart.removeAll(on: connection)
     var before: Data?
     for (place, part) in earlier.parts.enumerated() {
@@ -25,7 +28,8 @@ struct BuiltPush {
       ChangeSetEncoder.number(
         &frame, part: UInt16(place + 1), of: parts, mebibytes: place == 0 ? mebibytes : 0,
         after: before)
-      before = frame
+      // What the next one says of it stands in its header.
+      before = Data(frame.prefix(ChangeSetHeader.size))
       try OutboxPart(
         number: UInt16(place + 1), standing: standing, runs: part.runs, frame: frame
       ).save(on: connection)
@@ -45,17 +49,20 @@ struct PushBuilding {
   private let header: ChangeSetHeader
   private let standing: OutboxPart.Standing
   private let values: ValueCutting
+  private let trimsMemory: @Sendable () -> Void
 
   /// - Parameters:
   ///   - since: the last transaction that the zone had acknowledged when the sending of what is pending began.
   ///   - standing: how parts stand to what the server may have of former ones.
   ///   - values: takes the large values out.
+  ///   - trimsMemory: called after each part.
   init(
     _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, since: Int64,
     knownEdits: EditHistory, header: ChangeSetHeader, standing: OutboxPart.Standing,
-    values: ValueCutting
+    values: ValueCutting, trimsMemory: @escaping @Sendable () -> Void
   ) {
     self.values = values
+    self.trimsMemory = trimsMemory
     self.since = since
     self.transaction = transaction
     self.schema = schema
@@ -99,7 +106,6 @@ struct PushBuilding {
     let file = try PartFile(beside: transaction.connection.path)
     var made = NewPlaces()
     var unsent: [ObjectKey: PropertyMask] = [:]
-    var waiting: ChangeSetBuilder.Built?
     var total = (objects: 0, properties: 0)
     while !window.isAtEnd {
       values.beginPart()
@@ -109,15 +115,17 @@ struct PushBuilding {
       guard let built else { continue }
       made = builder.newPlaces
       window.add(builder.later)
-      if let waiting { try file.append(waiting) }
-      waiting = built
+      try file.append(built)
+      trimsMemory()
       total.objects += built.objects
       total.properties += built.properties
     }
     selection.omit(unsent)
-    guard let waiting else { return nil }
-    var last = outbox(waiting, selection)
-    (last.objects, last.properties) = (min(total.objects, selection.window.count), total.properties)
+    guard let part = try file.takeLast() else { return nil }
+    let last = outbox(
+      ChangeSetBuilder.Built(
+        frame: part.frame, runs: part.runs, objects: min(total.objects, selection.window.count),
+        properties: total.properties), selection)
     guard !file.parts.isEmpty else { return BuiltPush(last: last, values: values) }
     guard file.parts.count < Int(UInt16.max) else {
       throw ProtocolError(
@@ -150,6 +158,13 @@ private final class PartFile {
     try handle.write(contentsOf: built.frame)
     parts.append(Part(runs: built.runs, offset: bytes, count: built.frame.count))
     bytes += built.frame.count
+  }
+
+  /// The part that came last, which is in the file no more; nil where there is none.
+  func takeLast() throws -> (runs: [KeyRun], frame: Data)? {
+    guard let part = parts.popLast() else { return nil }
+    bytes -= part.count
+    return (part.runs, try frame(part))
   }
 
   func frame(_ part: Part) throws -> Data {

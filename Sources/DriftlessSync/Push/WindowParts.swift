@@ -28,10 +28,9 @@ struct WindowParts {
     case later(ObjectKey, PropertyMask)
   }
 
-  private let keys: [ObjectKey]
-  /// How many of the keys are new or back.
-  private let madeCount: Int
-  private var place = 0
+  /// What is new or back, and what comes behind references to that.
+  private var made = KeyLine()
+  private var rest = KeyLine()
   private var later: [ObjectKey: PropertyMask] = [:]
   private var laterKeys: [ObjectKey]?
 
@@ -39,29 +38,18 @@ struct WindowParts {
     _ window: PendingObjects, _ transaction: ReadTransaction, schema: SyncSchema
   ) throws {
     var directory = ObjectDirectory(transaction.connection, readsAhead: true)
-    var made: [ObjectKey] = []
-    var edited: [ObjectKey] = []
-    var deleted: [ObjectKey] = []
-    made.reserveCapacity(window.count)
+    var deleted = KeyLine()
     try window.forEachInOrder { key, object in
       switch object.whole {
       case .insert, .revive: made.append(key)
       case .delete: deleted.append(key)
       case .none:
         let isKnown = try directory.number(root: schema.root(of: key), key: key.key) != nil
-        if isKnown { edited.append(key) } else { made.append(key) }
+        if isKnown { rest.append(key) } else { made.append(key) }
       }
     }
-    let ranks = Self.ranks(schema)
-    if zip(made, made.dropFirst()).contains(where: {
-      ranks[$0.entity] ?? 0 > ranks[$1.entity] ?? 0
-    }) {
-      made.sort {
-        (ranks[$0.entity] ?? 0, $0.entity, $0.key) < (ranks[$1.entity] ?? 0, $1.entity, $1.key)
-      }
-    }
-    madeCount = made.count
-    keys = made + edited + deleted
+    made.sort(by: Self.ranks(schema))
+    rest.append(deleted)
   }
 
   /// Entities behind those that their objects refer to, as far as there is such an order.
@@ -87,7 +75,7 @@ struct WindowParts {
 
   /// Whether all of the window was told.
   var isAtEnd: Bool {
-    place >= keys.count && (laterKeys?.isEmpty ?? later.isEmpty)
+    made.isAtEnd && rest.isAtEnd && (laterKeys?.isEmpty ?? later.isEmpty)
   }
 
   /// What was told refers to objects that no part has made so far.
@@ -98,16 +86,54 @@ struct WindowParts {
   }
 
   mutating func next() -> Next? {
-    if place < madeCount {
-      place += 1
-      return .object(keys[place - 1])
-    }
+    if let key = made.next() { return .object(key) }
     if laterKeys == nil {
       laterKeys = later.keys.sorted { ($0.entity, $0.key) > ($1.entity, $1.key) }
     }
     if let key = laterKeys?.popLast() { return .later(key, later[key] ?? PropertyMask()) }
-    guard place < keys.count else { return nil }
-    place += 1
-    return .object(keys[place - 1])
+    return rest.next().map { .object($0) }
+  }
+}
+
+/// Keys in an order, handed over one by one. Those of one entity that follow each other are one run: what an import makes is a few,
+/// whatever its size.
+private struct KeyLine {
+  private struct Run {
+    var entity: Int32
+    var keys: Range<Int64>
+  }
+
+  private var runs: [Run] = []
+  /// The run that is handed over, and how many of its keys were.
+  private var place = 0
+  private var offset: Int64 = 0
+
+  var isAtEnd: Bool { place == runs.count }
+
+  mutating func append(_ key: ObjectKey) {
+    if let last = runs.last, last.entity == key.entity, last.keys.upperBound == key.key {
+      runs[runs.count - 1].keys = last.keys.lowerBound..<key.key + 1
+    } else {
+      runs.append(Run(entity: key.entity, keys: key.key..<key.key + 1))
+    }
+  }
+
+  mutating func append(_ other: KeyLine) { runs += other.runs }
+
+  /// - Parameter ranks: of entities, by their numbers. Keys of one entity ascend.
+  mutating func sort(by ranks: [Int32: Int]) {
+    func order(_ run: Run) -> (Int, Int32, Int64) {
+      (ranks[run.entity] ?? 0, run.entity, run.keys.lowerBound)
+    }
+    runs.sort { order($0) < order($1) }
+  }
+
+  mutating func next() -> ObjectKey? {
+    guard place < runs.count else { return nil }
+    let run = runs[place]
+    let key = ObjectKey(entity: run.entity, key: run.keys.lowerBound + offset)
+    offset += 1
+    if run.keys.lowerBound + offset == run.keys.upperBound { (place, offset) = (place + 1, 0) }
+    return key
   }
 }

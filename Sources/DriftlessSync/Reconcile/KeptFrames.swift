@@ -21,12 +21,12 @@ enum KeptFrames {
     _ entry: PullPage.Entry, _ transaction: WriteTransaction
   ) throws {
     guard !entry.isOwnHeaderOnly else { return }
-    try transaction.connection.perform(
+    try transaction.connection.run(
       "INSERT OR REPLACE INTO ZDL_FRAME VALUES (?, ?, ?, ?, ?)",
       [
         .unsigned(entry.sequence), .unsigned(entry.firstObjectNumber), .blob(entry.chain.bytes),
-        .real(try SeenTime.seconds(transaction)), .blob(entry.frame),
-      ])
+        .real(try SeenTime.seconds(transaction)),
+      ], lending: entry.frame)
   }
 
   /// The entries that follow a place without a gap.

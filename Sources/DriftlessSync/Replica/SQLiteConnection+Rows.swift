@@ -13,8 +13,7 @@ extension SQLiteConnection {
     _ sql: String, _ values: [SQLiteValue] = [], _ body: (SQLiteStatement) throws -> Void
   ) throws {
     let statement = try prepare(sql)
-    defer { statement.reset() }
-    statement.clearBindings()
+    defer { statement.letGo() }
     statement.bind(values)
     while try statement.step() { try body(statement) }
   }

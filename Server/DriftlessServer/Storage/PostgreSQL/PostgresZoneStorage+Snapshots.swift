@@ -6,10 +6,12 @@
 
   extension PostgresZoneStorage {
     /// Begins to add up the logs of zones, now and as they grow.
-    package func beginFolding(logger: Logger) {
+    package func beginFolding(
+      logger: Logger, trimsMemory: @escaping @Sendable () -> Void
+    ) {
       let folding = ZoneFolding(
         PostgresLogs(text, limits: limits.current), limits: limits, metrics: metrics,
-        logger: logger)
+        logger: logger, trimsMemory: trimsMemory)
       self.folding.withLock { $0 = folding }
       folding.begin()
     }

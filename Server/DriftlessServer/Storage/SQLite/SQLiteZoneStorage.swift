@@ -330,9 +330,12 @@ package final class SQLiteZoneStorage: ZoneStorage {
   }
 
   /// Begins to add up the logs of zones, now and as they grow.
-  package func beginFolding(logger: Logger) throws {
+  package func beginFolding(
+    logger: Logger, trimsMemory: @escaping @Sendable () -> Void
+  ) throws {
     let folding = ZoneFolding(
-      try FolderLogs(folder), limits: limits, metrics: metrics, logger: logger)
+      try FolderLogs(folder), limits: limits, metrics: metrics, logger: logger,
+      trimsMemory: trimsMemory)
     self.folding.withLock { $0 = folding }
     folding.begin()
   }

@@ -86,7 +86,7 @@ extension SQLiteZoneTables {
     let push = entry.push
     let insert = try connection.prepare(
       "INSERT INTO log VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-    defer { insert.reset() }
+    defer { insert.letGo() }
     insert.bind(LogPosition.of(zone: zone.id, number: entry.sequence), at: 1)
     insert.bind(entry.replica.id, at: 2)
     insert.bind(Int64(clamping: push.number), at: 3)
@@ -98,8 +98,9 @@ extension SQLiteZoneTables {
     insert.bind(push.contents.names, at: 9)
     insert.bind(Int64(push.frame.count), at: 10)
     insert.bind(push.frame.prefix(ChangeSetHeader.size), at: 11)
-    insert.bind(push.frame.dropFirst(ChangeSetHeader.size), at: 12)
-    try insert.run()
+    try insert.withBorrowed(push.frame.dropFirst(ChangeSetHeader.size), at: 12) {
+      try insert.run()
+    }
     try connection.run(
       "UPDATE zone SET head = ?, next_object = ?, chain = ?, newest_ms = max(newest_ms, ?) WHERE id = ?",
       .integer(Int64(clamping: entry.sequence)),

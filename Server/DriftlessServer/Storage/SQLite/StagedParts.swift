@@ -50,14 +50,18 @@ enum StagedParts {
   ) throws {
     let replica = SQLiteValue.blob(part.replica.bytes)
     try connection.run(
-      "INSERT OR REPLACE INTO staged VALUES(?, ?, ?, ?, ?, ?)", replica,
-      .integer(Int64(clamping: part.number)), .integer(Int64(header.part)), .integer(zone.id),
-      .integer(Int64(part.frame.count)), .blob(part.frame))
+      "INSERT OR REPLACE INTO staged VALUES(?, ?, ?, ?, ?, ?)",
+      [
+        replica, .integer(Int64(clamping: part.number)), .integer(Int64(header.part)),
+        .integer(zone.id), .integer(Int64(part.frame.count)),
+      ], lending: part.frame)
     // The same bytes under a former number are no more than these.
     try connection.run(
       "DELETE FROM staged WHERE replica = ? AND number < ? AND size = ? AND substr(frame, ?) = ?",
-      replica, .integer(Int64(clamping: part.number)), .integer(Int64(part.frame.count)),
-      .integer(Int64(ChangeSetHeader.size) + 1), .blob(part.frame.dropFirst(ChangeSetHeader.size)))
+      [
+        replica, .integer(Int64(clamping: part.number)), .integer(Int64(part.frame.count)),
+        .integer(Int64(ChangeSetHeader.size) + 1),
+      ], lending: part.frame.dropFirst(ChangeSetHeader.size))
     try connection.run(
       "INSERT OR REPLACE INTO staging VALUES(?, ?, ?)", replica, .integer(zone.id),
       .integer(milliseconds))
