@@ -273,12 +273,18 @@ struct CarriedEnds {
         for owner in try current(key, end, applier) {
           guard
             let property = schema.entity(numbered: owner.entity)?.property(named: end.owner.name),
-            applier.pending[owner]?.transaction(of: property.slot) == nil
+            !saysItself(owner, property.slot, applier)
           else { continue }
           try add(key, to: owner, end, isIn: true, object.lastTransaction, applier, &owners)
         }
       }
     }
+  }
+
+  /// Whether what is pending of an object says it. What a store had told before it left its zone is pending in its history alone.
+  private func saysItself(_ owner: ObjectKey, _ slot: Int, _ applier: PageApplier) -> Bool {
+    guard let edit = applier.pending[owner]?.transaction(of: slot) else { return false }
+    return !(edit > 0 && edit <= applier.left?.acknowledged ?? 0)
   }
 
   private func add(
