@@ -1,8 +1,6 @@
-import CSQLite
 import Driftless
+import DriftlessSQLite
 import Testing
-
-@testable import DriftlessSQLite
 
 /// What a replica asks of SQLite: a number that is the same on every host, and that grows as the work does.
 extension TestReplica {
@@ -21,18 +19,6 @@ extension TestReplica {
     let before = try statementWork()
     try await body()
     return try statementWork() - before
-  }
-}
-
-extension SQLiteConnection {
-  fileprivate var statementWork: Int {
-    var work = 0
-    var statement = sqlite3_next_stmt(handle, nil)
-    while let current = statement {
-      work += Int(sqlite3_stmt_status(current, SQLITE_STMTSTATUS_VM_STEP, 0))
-      statement = sqlite3_next_stmt(handle, current)
-    }
-    return work
   }
 }
 

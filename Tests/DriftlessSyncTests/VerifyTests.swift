@@ -88,28 +88,6 @@ struct VerifyTests {
     try await expectMended(shop) { $0.kind == .value && $0.object == shop.items[70] }
   }
 
-  @Test(
-    "What mends objects whose numbers are not known reads the zone's part once, and not for each")
-  func manyMissing() async throws {
-    try await expectLinear((60, 120)) { count in
-      let shop = try await VerifiedShop.make(count)
-      let root = try key(shop.items[0], shop.replica)
-      #expect(root > 0)
-      let table = try #require(shop.replica.store.model.entitiesByName["Item"])
-      let number = shop.replica.store.schema.entityNumber(of: table)
-      try sql(shop.replica, "DELETE FROM ZITEM")
-      try sql(
-        shop.replica, "DELETE FROM ZDL_IDENTITY WHERE root_entity = ?", .integer(Int64(number)))
-      let found = try await shop.replica.engine.verify()
-      #expect(found.differences.count { $0.kind == .missing } == count)
-      #expect(Set(found.differences.map(\.object)).isSuperset(of: shop.items))
-      let work = try await shop.replica.statementWork { _ = try await shop.replica.engine.repair() }
-      #expect(try await shop.replica.engine.verify().isEqual)
-      #expect(try shop.replica.identities(of: "Item").count == count)
-      return work
-    }
-  }
-
   @Test("An object that is missing comes back with its values, and what refers to it")
   func missing() async throws {
     let shop = try await VerifiedShop.make(100)
