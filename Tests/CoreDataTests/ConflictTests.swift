@@ -150,6 +150,7 @@ struct ConflictTests {
         let conflict = try #require(policy.conflicts.last?.first as? NSMergeConflict)
         #expect(conflict.objectSnapshot?["order"] as? NSManagedObjectID == former)
         #expect(conflict.cachedSnapshot?["order"] as? NSManagedObjectID == new)
+        one.refresh(item, mergeChanges: false)
         one.delete(item)
         try one.save()
         same.price = 4

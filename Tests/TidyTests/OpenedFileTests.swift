@@ -57,11 +57,9 @@ struct OpenedFileTests {
     "Server/DriftlessServer/Storage/PostgreSQL/PostgresBackup.swift": temporary,
     "Client/SyncDaemon/Link/DaemonListener.swift": system,
     "Client/SyncDaemon/Link/DaemonMark.swift": "the daemon's mark beside a store",
-    "Client/SyncDaemon/Access/AuthorityFile.swift": certificate,
-    "Client/SyncDaemon/Access/ClientCertificateFile.swift": certificate,
     "Client/SyncDaemon/Access/EnrolmentFile.swift": "the note of an enrolment; its folder",
     "Client/SyncDaemon/Access/KeySource.swift": "a key",
-    "Client/SyncDaemon/Access/TokenFile.swift": "a token",
+    "Client/SyncDaemon/Access/SideFile.swift": "a certificate, a key or a token",
     "Client/SyncControl/Reports/DoctorCheck+Files.swift":
       "files of the system, and the lock file beside a store",
     "Client/SyncControl/Commands/ImportCommand.swift":

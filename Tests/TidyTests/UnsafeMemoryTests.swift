@@ -59,7 +59,7 @@ struct UnsafeMemoryTests {
     "Server/DriftlessServer/Routes/PushReader.swift": "the bytes of a number as they are kept",
     "Server/DriftlessServerTesting/TestReplica.swift": "it makes bytes of a number",
     "Client/SyncDaemon/Link/UnixSocket.swift": system,
-    "Client/SyncDaemon/Access/AuthorityFile.swift": system,
+    "Client/SyncDaemon/Access/SideFile.swift": system,
     "Client/SyncDaemon/Access/ShellCommand.swift": system,
     "Client/SyncControl/Shell/TokenPrompt.swift": system,
     "Client/SyncControl/Import/ImportPipe.swift": system,

@@ -82,7 +82,7 @@ struct ImportCommand: ControlCommand {
     // The store itself would lose its locks when a descriptor of it is closed.
     if file != "-", PersistentStore.isDatabase(URL(fileURLWithPath: file)) == true {
       throw Failure(
-        .badData, code: "unreadable", "\(file) is a database, and no file of JSON lines.",
+        .badData, code: "unreadable", "\(file) is an SQLite database, and no file of JSON lines.",
         suggestion: "write what it holds into one: syncctl export --store \(file.shellWord)")
     }
     let handle: FileHandle
