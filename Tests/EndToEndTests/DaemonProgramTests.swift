@@ -333,7 +333,10 @@ import Testing
     try eventually("it is parked, and the daemon listens, in a later second than that of its sync")
     {
       before = try lastSyncOfListener(behind)
-      guard let last = before.flatMap(ISO8601DateFormatter().date) else { return false }
+      let second = before.map { $0.prefix(19) + "Z" }
+      guard let last = second.flatMap({ ISO8601DateFormatter().date(from: String($0)) }) else {
+        return false
+      }
       return try Date() >= last + 1 && behind.status()["parked"] as? Int == 1
     }
     try behind.run(["parked", "retry", "--store", behind.store.path])
