@@ -34,7 +34,7 @@ struct FileFault {
   }
 
   /// The number of the next change that goes wrong: each of the first ones, and then some, unless all are wanted.
-  static func next(after number: Int, few: Int = 3, every step: Int = 11) -> Int {
+  static func next(after number: Int, few: Int = 3, every step: Int = 7) -> Int {
     number + (areAllWanted || number <= few ? 1 : step)
   }
 
@@ -47,7 +47,7 @@ struct FileFault {
   /// - Returns: how many rounds there were.
   @discardableResult
   static func atEachChange(
-    few: Int = 3, every step: Int = 11, _ body: (_ number: Int, _ count: Int) throws -> Bool
+    few: Int = 3, every step: Int = 7, _ body: (_ number: Int, _ count: Int) throws -> Bool
   ) rethrows -> Int {
     var (number, count) = (1, 1)
     while try !body(number, count) {
@@ -61,7 +61,7 @@ struct FileFault {
   /// The same where the body waits.
   @discardableResult
   static func atEachChange(
-    few: Int = 3, every step: Int = 11, _ body: (_ number: Int, _ count: Int) async throws -> Bool
+    few: Int = 3, every step: Int = 7, _ body: (_ number: Int, _ count: Int) async throws -> Bool
   ) async rethrows -> Int {
     var (number, count) = (1, 1)
     while try await !body(number, count) {

@@ -91,7 +91,7 @@ import Testing
     "F6 F10 Killed at any write, or with a full disk, a purge has changed nothing or goes on",
     arguments: [FileFault.Kind.kill, .full])
   func failing(kind: FileFault.Kind) async throws {
-    try await FileFault.atEachChange(few: 2, every: 13) { number, _ in
+    try await FileFault.atEachChange(few: 2, every: 7) { number, _ in
       try writer.count("before \(number)")
       _ = try await writer.engine.sync()
       let outcome = try purge(["--tried"], (kind, number))

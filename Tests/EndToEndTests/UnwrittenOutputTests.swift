@@ -99,7 +99,7 @@ import Testing
       return
     }
     let store = folder.appendingPathComponent("a.sqlite")
-    let rounds = try FileFault.atEachChange(every: 7) { number, _ in
+    let rounds = try FileFault.atEachChange { number, _ in
       let outcome = try Programs.run(
         "syncctl", ["init", "--store", store.path, "--model", model.path],
         environment: try FileFault(.full, at: number, below: folder).environment())
