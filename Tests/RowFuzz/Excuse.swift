@@ -53,7 +53,7 @@ enum Excuse {
         "ATRANSACTION.ZPROCESSID", "ATRANSACTIONSTRING.ZNAME", "ZDL_HISTORY_READER.name",
         "ZDL_IMPORT.author", "ZDL_IMPORT.context", "ZDL_JOURNAL.base", "ZDL_JOURNAL.entity",
         "ZDL_JOURNAL.explanation", "ZDL_JOURNAL.kept", "ZDL_JOURNAL.local",
-        "ZDL_JOURNAL.policy", "ZDL_JOURNAL.property", "ZDL_JOURNAL.remote",
+        "ZDL_JOURNAL.policy", "ZDL_JOURNAL.property", "ZDL_JOURNAL.remote", "ZDL_NAMED.property",
         "ZDL_ORIGIN.author", "ZDL_ORIGIN.context", "ZDL_PARKED.reason",
         "ZDL_PARKED.unknown", "ZDL_PARKED_FORMER.reason", "ZDL_PARKED_FORMER.unknown",
         "ZDL_PARKED_VALUE.reason", "ZDL_QUARANTINE.code", "ZDL_QUARANTINE.reason",
