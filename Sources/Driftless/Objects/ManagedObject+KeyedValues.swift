@@ -83,8 +83,9 @@ extension ManagedObject {
 
   /// The value in the slot, converted from what a caller passed.
   final func propertyValue(_ value: Any?, for slot: Int) throws(ObjectError) -> PropertyValue {
-    guard let plain = Self.unwrapped(value) else { return .null }
     let kind = shape.kinds[slot]
+    if let value, let common = kind.common(value) { return common }
+    guard let plain = Self.unwrapped(value) else { return .null }
     let converted =
       if !(plain is PropertyValue), let transformer = transformer(of: slot) {
         transformer.data(of: plain).map { PropertyValue.data($0) }

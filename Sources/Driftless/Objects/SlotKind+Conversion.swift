@@ -9,6 +9,24 @@ extension SlotKind {
     Self.value(of: plain).flatMap(fitting)
   }
 
+  /// A value of the very type that the slot's kind has, which most are: told by the type alone, since to ask a value whether it is
+  /// optional, and for a protocol, costs some ten times as much. Nil for all others, which ``value(of:)`` looks at.
+  func common(_ plain: Any) -> PropertyValue? {
+    let type = type(of: plain)
+    switch self {
+    case .string where type == String.self: return (plain as? String).map { .string($0) }
+    case .integer64 where type == Int64.self: return (plain as? Int64).map { .integer($0) }
+    case .integer16 where type == Int16.self: return (plain as? Int16).map { .integer(Int64($0)) }
+    case .integer32 where type == Int32.self: return (plain as? Int32).map { .integer(Int64($0)) }
+    case .integer64 where type == Int.self: return (plain as? Int).map { .integer(Int64($0)) }
+    case .double where type == Double.self: return (plain as? Double).map { .double($0) }
+    case .bool where type == Bool.self: return (plain as? Bool).map { .bool($0) }
+    case .date where type == Date.self: return (plain as? Date).map { .date($0) }
+    case .uuid where type == UUID.self: return (plain as? UUID).map { .uuid($0) }
+    default: return nil
+    }
+  }
+
   private static func value(of plain: Any) -> PropertyValue? {
     switch plain {
     case let value as PropertyValue: return value

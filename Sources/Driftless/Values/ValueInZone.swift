@@ -32,6 +32,11 @@ package struct ValueInZone: Hashable, Sendable {
     self.init(name: rest.dropFirst(), isSealed: rest.first == 1)
   }
 
+  /// Whether bytes stand for a value.
+  package static func isOne(_ bytes: Data) -> Bool {
+    bytes.count == size && bytes.starts(with: mark)
+  }
+
   /// What a value stands for; nil for any other.
   package init?(_ value: PropertyValue) {
     guard case .data(let data) = value else { return nil }
@@ -51,8 +56,9 @@ package struct ValueInZone: Hashable, Sendable {
 
 extension PropertyValue {
   /// Whether it stands for a large value that is not here.
+  @inline(__always)
   package var isInZone: Bool {
-    guard case .data(let data) = self, data.count == ValueInZone.size else { return false }
-    return ValueInZone(data) != nil
+    guard case .data(let data) = self else { return false }
+    return ValueInZone.isOne(data)
   }
 }
