@@ -118,7 +118,7 @@ extension StoreWorker {
   private func note(_ fresh: SyncStatus.Failure) {
     guard fresh.code != "cancelled" else { return }
     // One line a cause: an hour offline does not fill the log.
-    if lastError != fresh.message {
+    if !fresh.isOfCause(lastError) {
       let way = AdvisedCommand.naming(store: entry.path.path, in: fresh.suggestion)
       log.warning("\(FailureText.line(fresh.message, try: way))")
     }
@@ -126,6 +126,18 @@ extension StoreWorker {
     let since = failure.flatMap { $0.kind == fresh.kind ? $0.since : nil }
     failure = fresh
     if let since { failure?.since = min(since, fresh.since) }
+  }
+}
+
+extension SyncStatus.Failure {
+  /// Whether a message tells the same cause. What a disk without room has free, and what is to go there, is another number with
+  /// each attempt.
+  ///
+  /// - Parameter message: of the failure before; nil where there is none.
+  func isOfCause(_ message: String?) -> Bool {
+    guard let message, code == "disk-full" else { return message == self.message }
+    func words(_ text: String) -> String { text.filter { !$0.isNumber } }
+    return words(message) == words(self.message)
   }
 }
 

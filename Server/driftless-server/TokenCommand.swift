@@ -118,7 +118,7 @@ extension TokenCommand {
     @Argument(help: "The ID of the old token, as `token list` shows it.")
     var id: String
 
-    @Option(help: "How long the old one is still taken: 7d, 12h, 30m; 0 for not at all.")
+    @Option(help: "How long the old one is still taken: 7d, 12h, 30m, 45s; 0 for not at all.")
     var grace = "0"
 
     @Option(
@@ -190,15 +190,15 @@ struct TokenEnd {
     }
   }
 
-  /// Milliseconds of 90d, 12h or 30m.
+  /// Milliseconds of 90d, 12h, 30m or 45s.
   static func span(_ text: String) throws -> Int64 {
-    let units: [Character: Int64] = ["d": 86_400_000, "h": 3_600_000, "m": 60_000]
+    let units: [Character: Int64] = ["d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000]
     guard let unit = text.last.flatMap({ units[$0] }), let count = Int64(text.dropLast()),
       count > 0, count <= 36_500_000
     else {
       throw ServerError(
         .badName, "\"\(text)\" is neither a span nor a time",
-        suggestion: "Write 90d, 12h or 30m, or a time as 2027-01-31T00:00:00Z.")
+        suggestion: "Write 90d, 12h, 30m or 45s, or a time as 2027-01-31T00:00:00Z.")
     }
     return count * unit
   }

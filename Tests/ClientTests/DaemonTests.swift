@@ -8,6 +8,20 @@ import Testing
 @testable import SyncDaemon
 
 @Suite struct DaemonTests {
+  @Test("A disk without room is one cause, whatever it has free; other numbers are other causes")
+  func oneCause() {
+    func failure(_ code: String, _ number: Int) -> SyncStatus.Failure {
+      SyncStatus.Failure(
+        kind: .offline, code: code, message: "It has \(number) free.", suggestion: "",
+        since: Date())
+    }
+    #expect(failure("disk-full", 10).isOfCause(failure("disk-full", 9).message))
+    #expect(!failure("disk-full", 10).isOfCause("There is no token."))
+    #expect(!failure("disk-full", 10).isOfCause(nil))
+    #expect(!failure("busy", 10).isOfCause(failure("busy", 9).message))
+    #expect(failure("busy", 10).isOfCause(failure("busy", 10).message))
+  }
+
   /// A daemon over one store that is not enrolled: it answers, and says why it does not sync.
   private func daemon(_ directory: TemporaryDirectory, socket: String = "s.sock") throws -> Daemon {
     let store = directory.file("shop.sqlite")

@@ -50,7 +50,10 @@ import Testing
       ["why", "--store", shop.url.path, "Item/\(id.uuidString)", "--json"])
     #expect(code == 0)
     #expect(await SyncControl.run(["why", "--store", shop.url.path, "Item/\(id).name"]) == 0)
-    #expect(await SyncControl.run(["why", "--store", shop.url.path, "Item/none"]) == 64)
+    #expect(await SyncControl.run(["why", "--store", shop.url.path, "Item/none"]) == 65)
+    let living = UUID()
+    try insert(living, in: shop.store)
+    #expect(await SyncControl.run(["why", "--store", shop.url.path, "Item/\(living)"]) == 64)
     #expect(await SyncControl.run(["why", "--store", shop.url.path, "Item/none.name"]) == 65)
   }
 

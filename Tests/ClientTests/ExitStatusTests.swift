@@ -1,4 +1,6 @@
 import Driftless
+import DriftlessProtocol
+import DriftlessSync
 import Foundation
 import SyncControl
 import TestSupport
@@ -27,6 +29,25 @@ import Testing
     #expect(
       await run("enroll", "--store", shop.url.path, "--server", "http://far.example", "--zone", "z")
         == 64, "the token would go in the clear")
+  }
+
+  @Test("A store that is enrolled knows its server; one that is not is 64 without it")
+  func noServer() async throws {
+    let shop = try Shop()
+    let token = shop.directory.file("token")
+    try Data("secret".utf8).write(to: token)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: token.path)
+    let arguments = [
+      "enroll", "--store", shop.url.path, "--zone", "z", "--token-file", token.path,
+    ]
+    #expect(await SyncControl.run(arguments) == 64)
+    let generation = UUID()
+    try SyncEngine.enroll(
+      store: shop.store, server: try #require(URL(string: "http://127.0.0.1:1")), zone: "shop",
+      info: ZoneInfo(
+        zone: "shop", zoneID: UUID(), generation: generation, head: 0,
+        chain: .start(generation: generation), serverTimeMilliseconds: 0))
+    #expect(await SyncControl.run(arguments) == 69, "the server that it knows is away")
   }
 
   @Test("Help is 0")

@@ -30,6 +30,55 @@ import Testing
     #expect(second != first && second.contains(#""size":8,"stock":4"#))
   }
 
+  @Test("Of a former export only what is missing comes back", arguments: [2, 1000])
+  func onlyMissing(batchLines: Int) throws {
+    let shop = try Shop()
+    let former = (0..<6).map {
+      #"{"op":"upsert","entity":"Item","id":"\#($0)","set":{"size":\#($0)}}"#
+    }
+    _ = try run(shop, former)
+    _ = try run(
+      shop,
+      [
+        #"{"op":"update","entity":"Item","id":"1","set":{"size":99}}"#,
+        #"{"op":"delete","entity":"Item","id":"2"}"#, #"{"op":"delete","entity":"Item","id":"5"}"#,
+      ])
+    let importer = Importer(
+      store: shop.store, author: nil, source: "f.jsonl", batchLines: batchLines, onlyMissing: true)
+    // A later line of what came back is one of that.
+    let lines = former + [#"{"op":"update","entity":"Item","id":"5","set":{"stock":7}}"#]
+    let report = try importer.run(Data(lines.joined(separator: "\n").utf8))
+    #expect(report.inserted == 2 && report.updated == 1 && report.passedOver == 4)
+    #expect(report.text.hasSuffix("; passed over 4 lines of objects that are there"))
+    let text = try ReplicaExport.text(of: shop.store)
+    #expect(text.contains(#""size":99"#) && text.contains(#""size":2"#), "\(text)")
+    #expect(text.contains(#""size":5,"stock":7"#), "\(text)")
+  }
+
+  @Test(
+    "Ids whose bytes differ are two objects, in one file as in two, and so are references by them",
+    arguments: [false, true])
+  func composition(isOneFile: Bool) throws {
+    let shop = try Shop()
+    let lines = [
+      #"{"op":"upsert","entity":"Box","id":"\u00e9","set":{"name":"one letter"}}"#,
+      #"{"op":"upsert","entity":"Item","id":"1","set":{"box":"\u00e9"}}"#,
+      #"{"op":"upsert","entity":"Box","id":"e\u0301","set":{"name":"two"}}"#,
+      #"{"op":"upsert","entity":"Item","id":"2","set":{"box":"e\u0301"}}"#,
+    ]
+    for part in isOneFile ? [lines] : lines.map({ [$0] }) {
+      let report = try run(shop, part)
+      #expect(report.inserted == part.count && report.updated == 0)
+    }
+    try shop.read { context in
+      for (item, name) in [("1", "one letter"), ("2", "two")] {
+        let object = try #require(try shop.object(item, "Item", in: context))
+        let box = try #require(try object.value(forKey: "box") as? ManagedObject)
+        #expect(try box.value(forKey: "name") as? String == name)
+      }
+    }
+  }
+
   @Test("What an earlier line refers to, an upsert makes; what is another entity's it refuses")
   func references() throws {
     let shop = try Shop()

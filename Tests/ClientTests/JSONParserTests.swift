@@ -61,4 +61,12 @@ import Testing
     }
     #expect(taken > 100)
   }
+
+  @Test("Texts are compared by their bytes")
+  func composition() {
+    #expect(JSONValue.string("\u{E9}") != .string("e\u{301}"))
+    #expect(JSONValue.array([.string("\u{E9}")]) != .array([.string("e\u{301}")]))
+    #expect(JSONValue.string("\u{E9}") == .string("\u{E9}"))
+    #expect(JSONValue.null != .bool(false))
+  }
 }

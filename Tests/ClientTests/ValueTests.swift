@@ -115,4 +115,14 @@ import Testing
       NamedIdentity.identity("bash", rootEntity: "Package")
         != NamedIdentity.identity("bash", rootEntity: "Section"))
   }
+
+  @Test("A number beyond what its attribute holds is told the largest, and not that it is none")
+  func reach() {
+    guard case .failure(let mismatch) = ImportedValue.attribute(.number("1e309"), type: .double)
+    else {
+      Issue.record("no double is so large")
+      return
+    }
+    #expect(mismatch.expected == "a number up to \(Double.greatestFiniteMagnitude)")
+  }
 }

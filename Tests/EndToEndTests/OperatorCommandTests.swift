@@ -24,7 +24,8 @@ struct OperatorCommandTests {
       strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     #expect(abs(end.timeIntervalSinceNow - 90 * 86_400) < 3600)
     let other = try #require(rotated[0]["id"] as? String)
-    let endless = try folder.json(["token", "rotate", other, "--expires", "never"])
+    let endless = try folder.json(
+      ["token", "rotate", other, "--grace", "5s", "--expires", "never"])
     #expect(endless[0]["expires"] is NSNull)
     values += rotated + endless
     values += try folder.json(["zone", "list"])

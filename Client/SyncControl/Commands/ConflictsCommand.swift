@@ -69,8 +69,9 @@ struct ConflictsUndoCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "undo", abstract: "Put the value that lost a conflict back, as an edit of now.",
     discussion: """
-      The next sync sends it. A deleted object comes back with it. Where values of that are lost, or set aside still, \
-      the command says so, and --without-lost brings it back without them.
+      The next sync sends it. A deleted object comes back with it, and with the members of its to-many relationships: \
+      those that are deleted by now, or another object's, are named and stay so. Where values of it are lost, or set \
+      aside still, the command says so, and --without-lost brings it back without them.
 
       Example: syncctl conflicts undo --store shop.sqlite 12
       """)

@@ -17,7 +17,7 @@ struct EnrollCommand: ControlCommand {
       (- for standard input), the variable SYNCCTL_CODE, the prompt, or --code, which others of this host see \
       while the command runs; and this host makes its token itself. What was stopped on the way \
       goes on when the same command is said again. Enrolling again with the same zone replaces the token and the server's address, and the \
-      zone's name where it was renamed.
+      zone's name where it was renamed; --server may be left out then, where the server is the same.
       A server with a private authority needs --ca once: every later command and syncd take the \
       certificates that are kept beside the store then. So it is with --client-certificate, for a server that \
       lets in who shows a certificate of its own.
@@ -33,8 +33,12 @@ struct EnrollCommand: ControlCommand {
 
   @OptionGroup var target: StoreArguments
   @OptionGroup var model: GivenModelArguments
-  @Option(name: .long, help: "The server's address: https://HOST or http://127.0.0.1:PORT.")
-  var server: String
+  @Option(
+    name: .long,
+    help: """
+      The server's address: https://HOST or http://127.0.0.1:PORT; if not given, that of the store's zone.
+      """)
+  var server: String?
   @Option(name: .long, help: "The zone's name.")
   var zone: String
   @Option(
@@ -145,14 +149,10 @@ struct EnrollCommand: ControlCommand {
   }
 
   func perform() async throws {
-    guard let address = URL(string: server) else {
-      throw Failure(
-        .usage, code: "bad-configuration", "\(server) is no server address.",
-        suggestion: "give it as https://HOST or http://127.0.0.1:PORT")
-    }
-    try checkPath(address)
-    try ServerAddress.check(address, allowsPlaintext: allowPlaintext)
+    let named = try server.map { try Self.address($0, zone: zone) }
+    if let named { try ServerAddress.check(named, allowsPlaintext: allowPlaintext) }
     let store = try model.open(target.url, output)
+    let address = try named ?? knownServer(of: store)
     // A record that is damaged may not be read, and is forgotten.
     if !anew { _ = try SyncEngine.status(of: store) }
     try SyncEngine.checkLayout(of: store)
@@ -213,7 +213,7 @@ struct EnrollCommand: ControlCommand {
     let status = try SyncEngine.status(of: store)
     try output.put(
       try StatusReport(of: store, at: target.url, daemon: nil),
-      line: "enrolled with zone \(zone) at \(server), as replica "
+      line: "enrolled with zone \(zone) at \(address.absoluteString), as replica "
         + (status.replica?.uuidString.lowercased() ?? "unknown")
         + (status.zoneWasReplaced ? "; \(StatusReport.replacedText)" : ""))
   }
@@ -253,14 +253,36 @@ struct EnrollCommand: ControlCommand {
     ).given()
   }
 
+  private static func address(_ text: String, zone: String) throws(Failure) -> URL {
+    guard let address = URL(string: text) else {
+      throw Failure(
+        .usage, code: "bad-configuration", "\(text) is no server address.",
+        suggestion: "give it as https://HOST or http://127.0.0.1:PORT")
+    }
+    try checkPath(address, zone: zone)
+    return address
+  }
+
+  /// The server that a store is enrolled with already.
+  private func knownServer(of store: PersistentStore) throws -> URL {
+    guard let server = try? SyncEngine.home(of: store)?.server else {
+      throw Failure(
+        .usage, code: "usage", "\(target.store) is enrolled with no server: --server is missing.",
+        suggestion:
+          "syncctl enroll --store \(target.store.shellWord) --server URL --zone \(zone.shellWord)")
+    }
+    try ServerAddress.check(server, allowsPlaintext: allowPlaintext)
+    return server
+  }
+
   /// The zone's own address is what one has at hand, and not what is asked for.
-  private func checkPath(_ address: URL) throws(Failure) {
+  private static func checkPath(_ address: URL, zone: String) throws(Failure) {
     guard let api = address.path.range(of: "/v1/zones") else { return }
     let before = address.path[..<api.lowerBound]
     let host = address.absoluteString.components(separatedBy: address.path)[0]
     throw Failure(
       .usage, code: "bad-configuration",
-      "\(server) is the address of a zone, and not the server's.",
+      "\(address.absoluteString) is the address of a zone, and not the server's.",
       suggestion: "give scheme, host and port alone, and the zone's name apart: "
         + "--server \("\(host)\(before)".shellWord) --zone \(zone.shellWord)")
   }

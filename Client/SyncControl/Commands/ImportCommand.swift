@@ -25,7 +25,9 @@ struct ImportCommand: ControlCommand {
       lines: import the file again with --skip and that number. Of an import that was killed the same \
       file says it: imported again, its first line is there already, or it would add a second time, and \
       the error has the number. Of a pipe the store keeps no such place. --skip 0 imports all of it in any case. \
-      A pipe is read as it comes: each save in it saves.
+      A pipe is read as it comes: each save in it saves. With --only-missing lines of objects that \
+      the store has when they come are passed over: what was edited since the file was written stays, and what \
+      was deleted is back. What the lines of those that are back say of others, as which they hold, is taken.
 
       Example: syncctl import --store shop.sqlite --author till-3 goods.jsonl
       """)
@@ -36,6 +38,8 @@ struct ImportCommand: ControlCommand {
   var author: String?
   @Option(name: .long, help: "Pass over so many lines, which an import before this one saved.")
   var skip: Int?
+  @Flag(name: .long, help: "Pass over lines of objects that are there, and say how many.")
+  var onlyMissing = false
   @Argument(help: "The file, or - for standard input.", completion: .file())
   var file: String
   @OptionGroup var output: OutputOptions
@@ -55,6 +59,7 @@ struct ImportCommand: ControlCommand {
       let progress = CommandProgress()
       let importer = Importer(
         store: store, author: author, source: file, skippedLines: skip,
+        onlyMissing: onlyMissing,
         isInterrupted: { Interrupt.wasAsked }
       ) { line, place in
         // Bytes tell how far the file is, lines what a person knows of it.

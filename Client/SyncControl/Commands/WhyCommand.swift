@@ -44,6 +44,7 @@ struct WhyCommand: ControlCommand {
   private func explanation(
     of element: ElementPath, in store: PersistentStore
   ) throws -> PropertyExplanation {
+    try requireObject(element, in: store)
     try element.requireProperty(of: store.model)
     do {
       return try SyncEngine.why(
@@ -54,6 +55,20 @@ struct WhyCommand: ControlCommand {
       failure.message = failure.message.replacingOccurrences(
         of: "object \(element.identity.uuidString.lowercased())", with: "object \(element.object)")
       throw failure
+    }
+  }
+
+  /// Where no property is named, an object that is not there is what is to be told.
+  private func requireObject(_ element: ElementPath, in store: PersistentStore) throws {
+    guard element.property.isEmpty else { return }
+    let isThere = try store.read { transaction in
+      guard let key = try transaction.key(of: element.identity) else { return false }
+      return try transaction.concreteKey(root: key) != nil
+    }
+    guard isThere else {
+      throw Failure(
+        .badData, code: "unknown-element", "There is no object \(element.object) here.",
+        suggestion: "syncctl export --store \(target.store.shellWord) lists those that are")
     }
   }
 

@@ -10,6 +10,9 @@ package struct ImportReport: Hashable, Sendable, Codable {
   /// Values that were in a zone, and not in the store that the lines are of: their properties stay as they are.
   package var inZone = 0
 
+  /// Lines of objects that were there, where only missing ones were wanted.
+  package var passedOver = 0
+
   package init(transactions: Int = 0) { self.transactions = transactions }
 
   mutating func add(_ other: ImportReport) {
@@ -19,6 +22,7 @@ package struct ImportReport: Hashable, Sendable, Codable {
     deleted += other.deleted
     unfit += other.unfit
     inZone += other.inZone
+    passedOver += other.passedOver
   }
 
   /// One line for a person.
@@ -32,6 +36,9 @@ package struct ImportReport: Hashable, Sendable, Codable {
         ? ""
         : "; \(inZone) value\(inZone == 1 ? " is" : "s are") not in the file, whose store had not fetched "
           + "\(inZone == 1 ? "it" : "them") (\"inZone\")")
+      + (passedOver == 0
+        ? ""
+        : "; passed over \(passedOver) line\(passedOver == 1 ? "" : "s") of objects that are there")
   }
 }
 

@@ -16,7 +16,7 @@ final class ImportTransaction {
   /// What the store has of all that the lines name: looked for at once, and not a line at a time.
   private var stored: [UUID: ManagedObject] = [:]
   /// Identities by the text that names them in lines, an entity's hierarchy each.
-  private var named: [ObjectIdentifier: [String: UUID]] = [:]
+  private var named: [ObjectIdentifier: [ImportID: UUID]] = [:]
   /// Objects that lines named, kept alive until the save.
   private var objects: [UUID: ManagedObject] = [:]
   private var identities: [ObjectIdentifier: UUID] = [:]
@@ -101,9 +101,10 @@ final class ImportTransaction {
 
   private func identity(_ id: String, _ entity: EntityDescription) -> UUID {
     let root = entity.rootEntity
-    if let known = named[ObjectIdentifier(root)]?[id] { return known }
+    let name = ImportID(text: id)
+    if let known = named[ObjectIdentifier(root)]?[name] { return known }
     let identity = NamedIdentity.identity(id, of: root)
-    named[ObjectIdentifier(root), default: [:]][id] = identity
+    named[ObjectIdentifier(root), default: [:]][name] = identity
     return identity
   }
 

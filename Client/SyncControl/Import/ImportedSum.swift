@@ -13,7 +13,8 @@ enum ImportedSum {
   static func expectation(of type: AttributeType) -> String? {
     switch type {
     case .integer16, .integer32, .integer64: "a whole number of 64 bits"
-    case .double, .float: "a number"
+    case .double: "a number up to \(Double.greatestFiniteMagnitude)"
+    case .float: "a number up to \(Float.greatestFiniteMagnitude)"
     case .decimal: "a decimal number as text"
     case .undefined, .string, .boolean, .date, .binaryData, .uuid, .uri, .transformable, .objectID,
       .composite:

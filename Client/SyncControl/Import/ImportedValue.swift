@@ -26,9 +26,7 @@ enum ImportedValue {
     return value.map { .success($0) }
       ?? .failure(
         Mismatch(
-          expected: type == .decimal && isOutOfReach(json)
-            ? "a decimal number whose digits are multiplied by 10 to the power of -128 to 127"
-            : expectation(of: type)))
+          expected: reach(json, of: type) ?? expectation(of: type)))
   }
 
   /// A value of another kind than the attribute takes.
@@ -116,11 +114,15 @@ enum ImportedValue {
     return .decimal(value)
   }
 
-  /// Whether a text is a decimal number of few enough digits: then it is its exponent that no value has.
-  private static func isOutOfReach(_ json: JSONValue) -> Bool {
-    switch json {
-    case .string(let text), .number(let text): decimalDigits(text).map { $0.count <= 38 } ?? false
-    default: false
+  /// What belongs there in place of a number that is too large for its type; nil for another mistake.
+  private static func reach(_ json: JSONValue, of type: AttributeType) -> String? {
+    switch (type, json) {
+    case (.double, .number): "a number up to \(Double.greatestFiniteMagnitude)"
+    // Of few enough digits: then it is its exponent that no value has.
+    case (.decimal, .string(let text)), (.decimal, .number(let text)):
+      decimalDigits(text).map { $0.count <= 38 } == true
+        ? "a decimal number whose digits are multiplied by 10 to the power of -128 to 127" : nil
+    default: nil
     }
   }
 

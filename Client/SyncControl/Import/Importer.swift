@@ -20,6 +20,7 @@ package struct Importer {
   private let skippedLines: Int
   /// Whether the caller said where to begin.
   private let isPlaceGiven: Bool
+  private let onlyMissing: Bool
   private let isInterrupted: @Sendable () -> Bool
   private let progress: (@Sendable (_ line: Int, _ bytes: Int) -> Void)?
 
@@ -28,17 +29,20 @@ package struct Importer {
   ///   - source: The file's name, for messages.
   ///   - skippedLines: Lines at the beginning that an earlier import has saved. Nil refuses a file of which an import was cut
   ///     off that would add twice.
+  ///   - onlyMissing: Lines of objects that are there are passed over.
   ///   - isInterrupted: Asked between the transactions, and between the batches of a large one.
   ///   - progress: Told, after each batch, how many lines and bytes were taken in.
   ///   - batchLines: How many lines of a larger transaction are in memory at once.
   package init(
     store: PersistentStore, author: String?, source: String, batchLines: Int? = nil,
-    skippedLines: Int? = nil, isInterrupted: @escaping @Sendable () -> Bool = { false },
+    skippedLines: Int? = nil, onlyMissing: Bool = false,
+    isInterrupted: @escaping @Sendable () -> Bool = { false },
     progress: (@Sendable (_ line: Int, _ bytes: Int) -> Void)? = nil
   ) {
     self.progress = progress
     self.skippedLines = skippedLines ?? 0
     isPlaceGiven = skippedLines != nil
+    self.onlyMissing = onlyMissing
     self.isInterrupted = isInterrupted
     self.batchLines = batchLines ?? ImportBatches.linesMax
     self.store = store
@@ -58,10 +62,12 @@ package struct Importer {
     do {
       let places = try ImportPlace.all(of: bytes, in: store)
       if !isPlaceGiven, let place = places.last { throw refusal(of: place) }
-      var lines = try LineReader(bytes)
+      let missing = onlyMissing ? MissingObjects(store) : nil
+      var lines = try LineReader(bytes, only: missing)
       try lines.skip(skippedLines)
       beginning = lines
-      let report = try read(lines, of: bytes, after: places, &progress)
+      var report = try read(lines, of: bytes, after: places, &progress)
+      report.passedOver = missing?.passedOver.count ?? 0
       try ImportPlace.drop(ImportPlace.all(of: bytes, in: store), in: store)
       return report
     } catch let error as ImportError {

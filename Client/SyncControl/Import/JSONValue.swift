@@ -16,6 +16,19 @@ enum JSONValue: Hashable {
     var value: JSONValue
   }
 
+  /// Texts are the same when their bytes are, as values of a store are: to Swift two compositions of one letter are equal.
+  static func == (a: JSONValue, b: JSONValue) -> Bool {
+    switch (a, b) {
+    case (.null, .null): true
+    case (.bool(let a), .bool(let b)): a == b
+    case (.number(let a), .number(let b)): a == b
+    case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
+    case (.array(let a), .array(let b)): a == b
+    case (.object(let a), .object(let b)): a == b
+    default: false
+    }
+  }
+
   /// The value of the member `name`, if this is an object that has it.
   subscript(name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }

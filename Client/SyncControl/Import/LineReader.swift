@@ -4,6 +4,8 @@ struct LineReader {
   static let lineBytesMax = 256 << 20
 
   private let bytes: ImportBytes
+  /// Those of whose lines alone are read; nil for all.
+  private let missing: MissingObjects?
   /// Bytes that were read.
   private(set) var position = 0
   /// The line that was read last, from 1.
@@ -28,8 +30,9 @@ struct LineReader {
   private static let utf8Advice =
     "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE | syncctl import --store STORE -"
 
-  init(_ bytes: ImportBytes) throws(ImportError) {
+  init(_ bytes: ImportBytes, only missing: MissingObjects? = nil) throws(ImportError) {
     self.bytes = bytes
+    self.missing = missing
     try refuseOtherKinds()
     do throws(ImportBytes.ReadFailure) {
       // Some editors begin a file with a byte order mark.
@@ -95,7 +98,9 @@ struct LineReader {
       guard let read else { return nil }
       position += length + 1
       number = line
-      if let line = try read.get() { return line }
+      guard let found = try read.get() else { continue }
+      guard let missing else { return found }
+      if try missing.admits(found) { return found }
     }
   }
 
