@@ -265,6 +265,9 @@ extension SyncEngine {
       try applier.settle(allowsMassDelete: allowsMassDelete, keepingDeletedUpTo: kept)
       try applier.transaction.setSetting(Self.unsettledSetting, nil)
       try applier.transaction.setSetting(MassDeleteBrake.keptSetting, nil)
+      if allowsMassDelete || kept != nil {
+        try applier.transaction.setSetting(MassDeleteBrake.beforeSetting, nil)
+      }
       return applier.report
     }
   }

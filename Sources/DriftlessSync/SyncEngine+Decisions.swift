@@ -8,7 +8,8 @@ extension SyncEngine {
   /// Puts the value that lost a conflict back, as an edit made here and now. The next sync sends it;
   /// the journal says that it was put back.
   ///
-  /// An object whose delete won comes back with its attributes and to-one relationships. Where the property of a conflict that
+  /// An object whose delete won comes back with its attributes and relationships: members of its to-many relationships that are deleted
+  /// by now, or belong to another object, are named in the entry's explanation. Where the property of a conflict that
   /// waits for a person was set since, that is not written over: ``keep(conflict:of:)`` goes first.
   ///
   /// - Parameters:

@@ -50,9 +50,10 @@ extension SyncEngine {
 
   /// Fails when deletes of the zone are set aside: everything else is applied and sent.
   func tellSetAside() throws {
-    let (deleted, objects) = try store.read { transaction in
+    let (deleted, objects, before) = try store.read { transaction in
       (
-        try ZoneStates.braked(on: transaction.connection), try schema.objectCount(transaction)
+        try ZoneStates.braked(on: transaction.connection), try schema.objectCount(transaction),
+        try MassDeleteBrake.before(transaction)
       )
     }
     guard !deleted.isEmpty else { return }
@@ -60,10 +61,14 @@ extension SyncEngine {
     for key in deleted {
       counts[schema.entity(numbered: key.entity)?.name ?? "unknown", default: 0] += 1
     }
+    let (total, all) = (deleted.count + before, objects + before)
+    let whole = "The zone's log deletes \(total) of \(all) object\(all == 1 ? "" : "s") here"
     throw SyncError(
       .massDelete,
-      "The zone's log deletes \(deleted.count) of \(objects) object\(objects == 1 ? "" : "s") here "
-        + "(\(Self.text(counts))). They are set aside (syncctl parked lists them), everything else is applied",
+      before == 0
+        ? "\(whole) (\(Self.text(counts))). They are set aside (syncctl parked lists them), everything else is applied"
+        : "\(whole). \(deleted.count) (\(Self.text(counts))) \(deleted.count == 1 ? "is" : "are") set aside (syncctl parked "
+          + "lists them); the \(before) before, not too many yet, \(before == 1 ? "is" : "are") applied already, as is everything else",
       suggestion: "When that is meant: syncctl sync --allow-mass-delete. When not, keep them, here "
         + "and in the zone: syncctl sync --keep-mass-deleted")
   }

@@ -83,6 +83,29 @@ struct ManyDeletesTests {
     }
   }
 
+  @Test("What may not go keeps what would take it along, and the journal says so")
+  func tied() async throws {
+    let world = try await Self.world(Self.parts())
+    let whole = try world[0].insert("Part", ["name": .string("whole")])
+    let part = try world[0].insert("Part", ["name": .string("part")])
+    try await world.settle()
+    try world[0].save { context in
+      let object = try #require(try context.object(withIdentity: part))
+      try object.setValue("edited", forKey: "name")
+      try object.setValue(try context.object(withIdentity: whole), forKey: "whole")
+    }
+    try world[1].delete(part)
+    try world[1].delete(whole)
+    try await world[0].sync()
+    try await world[1].sync()
+    try await world.settle()
+    for replica in world.replicas { #expect(try replica.reference(part, "whole") == whole) }
+    let entry = try #require(try world[1].conflicts.first { $0.object == whole })
+    #expect(
+      entry.explanation
+        == "Deleted here, while an object that would go with it may not: the object is back.")
+  }
+
   private static func rename(_ identities: [UUID], _ replica: TestReplica) throws {
     try replica.save { context in
       for identity in identities {

@@ -92,13 +92,12 @@ package final class StoreSchema: Sendable {
       return both
     }.filter { !$0.value.isEmpty }
     let required = programs.mapValues { program in
-      let keys = PropertyMask(UniqueColumns.all(of: program).flatMap(\.slots))
-      return PropertyMask(
+      PropertyMask(
         program.entity.layout.slots.filter { slot in
           guard !slot.isOptional, !slot.isTransient else { return false }
           switch slot.kind {
           case .toOne: return true
-          case .attribute: return keys.contains(slot.index)
+          case .attribute(let attribute, _): return !(attribute is DerivedAttributeDescription)
           case .toMany: return false
           }
         }.map(\.index))
@@ -179,7 +178,8 @@ package final class StoreSchema: Sendable {
     pairedEndsByNumber[number] ?? PropertyMask()
   }
 
-  /// What an entity's rows must have, and a merge may take from them: references, and values of unique keys.
+  /// What an entity's rows must have, and may lack all the same: a merge may take references and values of unique keys from them, and an
+  /// import or a program with another model may have said null.
   package func requiredMask(numbered number: Int32) -> PropertyMask {
     requiredByNumber[number] ?? PropertyMask()
   }

@@ -134,6 +134,7 @@ extension EngineTables {
       (WaitingDeletes.setting, .integer(let number)):
       number == 1
     case (MassDeleteBrake.keptSetting, .integer(let place)): place >= 0
+    case (MassDeleteBrake.beforeSetting, .integer(let count)): count > 0
     case (EngineRows.heldNote, .text(let text)): MassDeleteBrake.decode(text) != nil
     case (EngineRows.madeNote, .text(let text)): MadeMeanwhile(text: text) != nil
     case ("sync.unansweredSaves", .blob(let names)): names.count % 8 == 0

@@ -117,6 +117,13 @@ enum Journal {
       [.text(side.rawValue), .real(time.timeIntervalSince1970), .integer(number)])
   }
 
+  /// Says something of what became of a conflict, behind what it says already.
+  static func tell(_ text: String, in number: Int64, on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "UPDATE ZDL_JOURNAL SET explanation = explanation || ' ' || ? WHERE number = ?",
+      [.text(text), .integer(number)])
+  }
+
   /// What a person keeps of a conflict that waited: what stood by then.
   static func keep(_ value: String, in number: Int64, on connection: SQLiteConnection) throws {
     try connection.perform(

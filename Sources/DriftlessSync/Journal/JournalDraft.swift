@@ -101,11 +101,12 @@ struct JournalDraft {
   /// - Parameters:
   ///   - elements: the set that a delete took, in place of a value.
   ///   - row: the object as it was, when it is deleted from now on.
+  ///   - cuts: what its delete had taken from it before (`PageApplier.formerCuts`).
   mutating func addDeleteConflict(
     entity: SyncSchema.Entity, property: SyncSchema.Property, key: ObjectKey,
     local: PropertyValue?, remote: PropertyValue?, elements: [ObjectKey]? = nil,
     outcome: JournalEntry.Outcome, localTime: HybridTime, side: RemoteSide,
-    row: [PropertyValue]? = nil, explanation: String
+    row: [PropertyValue]? = nil, cuts: [DeleteCuts.Cut] = [], explanation: String
   ) throws {
     // What stands is the delete; what it took is the other side's.
     let set = try elements.map { try text($0, in: property) }
@@ -118,7 +119,7 @@ struct JournalDraft {
       outcome: outcome, origin: side.origin, localTime: localTime, remoteTime: side.time,
       transaction: 0, sequence: side.sequence, explanation: explanation)
     try append(
-      entry, Journal.Values(local: local, remote: remote, row: whole(row, entity, key)))
+      entry, Journal.Values(local: local, remote: remote, row: whole(row, entity, key, cuts)))
   }
 
   /// Two sets, of which neither is known to be what the other was made on.
@@ -141,11 +142,12 @@ struct JournalDraft {
   ///
   /// - Parameters:
   ///   - row: the object as it was, when it is deleted from now on.
+  ///   - cuts: what its delete had taken from it before (`PageApplier.formerCuts`).
   ///   - remote: a value of the other side that is no property's here.
   mutating func addWhole(
     entity: SyncSchema.Entity, key: ObjectKey, outcome: JournalEntry.Outcome,
     localTime: HybridTime, side: RemoteSide, row: [PropertyValue]? = nil,
-    remote: PropertyValue? = nil, explanation: String
+    cuts: [DeleteCuts.Cut] = [], remote: PropertyValue? = nil, explanation: String
   ) throws {
     let entry = JournalEntry(
       number: 0, object: try transaction.identity(of: key), entity: entity.name, property: nil,
@@ -153,7 +155,7 @@ struct JournalDraft {
       remote: try remote.map(text), kept: nil, outcome: outcome, origin: side.origin,
       localTime: localTime,
       remoteTime: side.time, transaction: 0, sequence: side.sequence, explanation: explanation)
-    try append(entry, Journal.Values(row: whole(row, entity, key)))
+    try append(entry, Journal.Values(row: whole(row, entity, key, cuts)))
   }
 
   /// An edit that went with the state of the store.
@@ -228,13 +230,15 @@ struct JournalDraft {
     try append(entry, Journal.Values(local: local, remote: kept))
   }
 
-  /// An object as it was: its values, and behind them the places that it had in ordered relationships, which are no values of
-  /// its own.
+  /// An object as it was: its values, with the members of its to-many relationships (`FormerMembers`), and behind them the places that
+  /// it had in ordered relationships, which are no values of its own.
   private func whole(
-    _ row: [PropertyValue]?, _ entity: SyncSchema.Entity, _ key: ObjectKey
+    _ row: [PropertyValue]?, _ entity: SyncSchema.Entity, _ key: ObjectKey,
+    _ cuts: [DeleteCuts.Cut] = []
   ) throws -> [PropertyValue]? {
     guard var row else { return nil }
     try markMissing(in: &row, entity, key)
+    try FormerMembers.fill(&row, of: key, entity.description.layout, cuts: cuts, transaction)
     Self.bound(&row)
     return try row
       + entity.places.map { place -> PropertyValue in

@@ -194,7 +194,7 @@ struct PutBack {
       try letGo(of: values[property.slot], relationship)
       return try write(value, property.slot, of: key)
     }
-    if relationship.isTree, try isAbove(key, target, property.name) {
+    if relationship.isTree, try transaction.isAbove(key, target, property.name) {
       throw SyncError(
         .cannotUndo, "The \(name) would be its own \(property.name), over others.",
         suggestion: "Move what stands between first.")
@@ -232,20 +232,6 @@ struct PutBack {
     try set(inverse, of: living, .null)
   }
 
-  private func isAbove(_ key: ObjectKey, _ target: ObjectKey, _ property: String) throws -> Bool {
-    var seen: Set<ObjectKey> = []
-    var next = try transaction.concreteKey(root: target)
-    while let one = next, seen.insert(one).inserted {
-      if one == key { return true }
-      guard
-        let slot = transaction.schema.entity(numbered: one.entity)?.layout.index(named: property),
-        case .reference(let above)? = try transaction.knownRow(one)?.values[slot]
-      else { return false }
-      next = try transaction.concreteKey(root: above)
-    }
-    return false
-  }
-
   private func set(
     _ relationship: RelationshipDescription, of key: ObjectKey, _ value: PropertyValue
   ) throws {
@@ -267,7 +253,7 @@ struct PutBack {
 
   // MARK: Objects
 
-  /// Makes an object again that a delete took along, with its attributes and to-one relationships.
+  /// Makes an object again that a delete took along, with its attributes and relationships.
   func bringBack(_ row: [PropertyValue]) throws {
     try checkShape(row)
     if let known = try Self.key(of: entry, entity, transaction) {
@@ -301,7 +287,7 @@ struct PutBack {
     where row.indices.contains(property.slot) && MissingValue.isOne(row[property.slot]) {
       values[property.slot] = property.standIn?.value ?? .null
       guard var kept = try MissingValue.kept(in: row[property.slot]) else {
-        missing.append("\(property.name) (its file was gone, or it was too large for the journal)")
+        missing.append(Self.missing(property.name))
         continue
       }
       if let cell = SealedValue.cell(in: kept) {
@@ -320,6 +306,10 @@ struct PutBack {
         values[property.slot] = kept
       }
     }
+    for slot in entity.description.layout.slots
+    where slot.isToMany && entity.property(at: slot.index) == nil {
+      if MissingValue.isOne(row[slot.index]) { missing.append(Self.missing(slot.name)) }
+    }
     guard missing.isEmpty || withoutLost else {
       throw SyncError(
         .cannotUndo,
@@ -330,10 +320,16 @@ struct PutBack {
     return values
   }
 
+  private static func missing(_ name: String) -> String {
+    "\(name) (its file was gone, or it was too large for the journal)"
+  }
+
   /// A reference to what is deleted by now is null, and so is one to what has another partner by now.
   private func insert(_ key: Int64, _ row: [PropertyValue]) throws {
     let slots = entity.description.layout.slots
+    let members = try FormerMembers.read(row, entity.description.layout)
     var values = try held(Array(row.prefix(slots.count)))
+    for slot in slots where slot.isToMany { values[slot.index] = .null }
     let own = ObjectKey(entity: entity.number, key: key)
     for (slot, partner) in try FormerPartners.find(
       of: own, entity, deletedAt: entry.sequence, transaction, schema: schema)
@@ -369,6 +365,9 @@ struct PutBack {
     try transaction.insert(entity.description, key, values: values)
     try placeAgain(own, values, Array(row.dropFirst(slots.count)))
     for (inverse, partner) in partners { try set(inverse, of: partner, .reference(own)) }
+    let notBack = try FormerMembersBack(key: own, transaction: transaction, schema: schema)
+      .give(members)
+    for text in notBack { try Journal.tell(text, in: entry.number, on: transaction.connection) }
   }
 
   /// An object has the place that it had beside each of its references, or the last one.

@@ -11,13 +11,33 @@ struct RestoredSet {
   /// What the set held and is deleted stays so.
   func give(_ names: [UUID]) throws {
     let former = try transaction.toManyKeys(of: key, relationship)
-    let wanted = try names.compactMap { try transaction.key(of: $0) }
-      .compactMap { try transaction.concreteKey(root: $0) }
-      .filter { schema.admits($0, isAlive: true, in: relationship) }
-    let change = ElementChange(relationship, from: former, to: wanted)
+    let wanted = try names.compactMap { try living($0) }
+    try change(ElementChange(relationship, from: former, to: wanted), order: wanted)
+  }
+
+  /// Puts members in beside those that it has.
+  func add(_ members: [ObjectKey]) throws {
+    let former = try transaction.toManyKeys(of: key, relationship)
+    let adds = members.without(former)
+    guard !adds.isEmpty else { return }
+    try change(
+      ElementChange(relationship: relationship, adds: adds, removes: []),
+      order: members + former.without(members))
+  }
+
+  /// An object of the set that is not deleted.
+  func living(_ name: UUID) throws -> ObjectKey? {
+    guard let key = try transaction.key(of: name),
+      let living = try transaction.concreteKey(root: key),
+      schema.admits(living, isAlive: true, in: relationship)
+    else { return nil }
+    return living
+  }
+
+  private func change(_ change: ElementChange, order: [ObjectKey]) throws {
     try transaction.removePairs(relationship, key, change.removes)
     try transaction.addPairs(relationship, key, change.adds)
-    if relationship.isOrdered { try transaction.setOrder(relationship, key, wanted) }
+    if relationship.isOrdered { try transaction.setOrder(relationship, key, order) }
     try record(relationship, of: key)
     guard let inverse = relationship.inverseRelationship else { return }
     for element in change.adds + change.removes { try record(inverse, of: element) }

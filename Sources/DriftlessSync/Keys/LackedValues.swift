@@ -2,7 +2,8 @@ import Driftless
 import DriftlessSQLite
 import Foundation
 
-/// Required properties that a merge left empty: references and values of unique keys, where nothing could keep them filled.
+/// Required properties that are empty: references and values of unique keys, where a merge could not keep them filled, and values that an
+/// import or a program with another model said are null.
 /// The object shows null there on every replica, and a list of what is set aside names it until somebody sets it. Owns
 /// `ZDL_LACKED`.
 final class LackedValues {
@@ -98,8 +99,8 @@ final class LackedValues {
     newcomers.removeAll()
   }
 
-  /// What is empty now, of what was written without a value, here or before.
-  func empty(_ transaction: ReadTransaction) throws -> [(key: ObjectKey, slot: Int)] {
+  /// The references that are empty now, of what was written without a value, here or before.
+  func emptyReferences(_ transaction: ReadTransaction) throws -> [(key: ObjectKey, slot: Int)] {
     try lookAtNewcomers(transaction)
     let noted = try noted(transaction)
     let found = noted.merging(written.mapValues { Set($0.keys) }) { $0.union($1) }
@@ -107,8 +108,11 @@ final class LackedValues {
     for (key, slots) in found.sorted(by: {
       ($0.key.entity, $0.key.key) < ($1.key.entity, $1.key.key)
     }) {
+      guard let layout = transaction.schema.entity(numbered: key.entity)?.layout else { continue }
+      let references = slots.filter { layout.slots[$0].relationship != nil }.sorted()
+      guard !references.isEmpty else { continue }
       let row = try transaction.knownOwnRow(key)?.values
-      for slot in slots.sorted() {
+      for slot in references {
         if row?[slot].isNull == true {
           empty.append((key, slot))
         } else if noted[key]?.contains(slot) == true {
@@ -170,9 +174,12 @@ final class LackedValues {
     try AcceptedParking.forget(dropped, transaction)
   }
 
-  /// The zone has what was edited here: lets go of what that filled, or deleted.
-  static func settle(_ pending: PendingSet, _ transaction: WriteTransaction) throws {
+  /// The zone has what was edited here: lets go of what that filled, or deleted, and notes what it left empty, as all others do.
+  static func settle(
+    _ pending: PendingSet, _ transaction: WriteTransaction, by state: ReplicaState, at now: Date
+  ) throws {
     guard try EngineTables.has(table, on: transaction.connection) else { return }
+    try noteEmpty(pending, transaction, by: state, at: now)
     var filled: [(key: ObjectKey, slot: Int)] = []
     let mayFollow = OneToOneEnds.mayClash(pending, transaction.schema)
     try forEach(transaction) { key, slot in
@@ -185,6 +192,52 @@ final class LackedValues {
       filled.append((key, slot))
     }
     try drop(filled, transaction)
+  }
+
+  private static func noteEmpty(
+    _ pending: PendingSet, _ transaction: WriteTransaction, by state: ReplicaState, at now: Date
+  ) throws {
+    let schema = transaction.schema
+    var edited: [Int32: [Int64]] = [:]
+    for (key, object) in pending.objects where object.whole != .delete {
+      guard !schema.requiredMask(numbered: key.entity).isEmpty else { continue }
+      edited[key.entity, default: []].append(key.key)
+    }
+    for (number, keys) in edited.sorted(by: { $0.key < $1.key }) {
+      guard let slots = schema.entity(numbered: number)?.layout.slots else { continue }
+      var required = schema.requiredMask(numbered: number)
+      required.subtract(schema.requiredFollowers(numbered: number))
+      let ranges = ranges(of: keys.sorted())
+      for slot in required.indexes {
+        for range in ranges {
+          for key in try transaction.keys(of: number, without: slot, in: range) {
+            guard let object = pending[key], object.whole != .delete,
+              try transaction.knownOwnRow(key)?.lost.contains(slot) == false
+            else { continue }
+            try transaction.connection.perform(
+              "INSERT OR IGNORE INTO ZDL_LACKED VALUES (?, ?, ?, ?, ?, ?, ?)",
+              [
+                .integer(Int64(key.entity)), .integer(key.key), .text(slots[slot].name),
+                .blob(RowArchive.encode([PropertyValue.null])), .uuid(state.replica),
+                .unsigned(state.cursor), .real(now.timeIntervalSince1970),
+              ])
+          }
+        }
+      }
+    }
+  }
+
+  /// Ascending keys as ranges; rows that lie between near ones are looked at as well.
+  private static func ranges(of keys: [Int64]) -> [ClosedRange<Int64>] {
+    var ranges: [ClosedRange<Int64>] = []
+    for key in keys {
+      if let last = ranges.last, key - last.upperBound < 1_000 {
+        ranges[ranges.count - 1] = last.lowerBound...key
+      } else {
+        ranges.append(key...key)
+      }
+    }
+    return ranges
   }
 
   /// The log above a place is another one.
@@ -244,7 +297,7 @@ final class LackedValues {
       parked.append(
         ParkedEntry(
           sequence: row.unsigned(5), sender: UUID(networkBytes: row.data(4)), code: code,
-          reason: "\(name) is required, and empty since a merge\(try words(had, transaction)): "
+          reason: "\(name) is required, and empty\(try words(had, transaction)): "
             + "set it, here or on any replica.",
           names: [], object: try transaction.identity(of: key), entity: entity.name,
           property: name, since: Date(timeIntervalSince1970: row.double(6)),
@@ -259,12 +312,13 @@ final class LackedValues {
     switch had {
     case .null: return ""
     case .reference(let target):
-      return ", which took object \(try transaction.identity(of: target).uuidString.lowercased())"
+      let identity = try transaction.identity(of: target).uuidString.lowercased()
+      return " since a change that took object \(identity)"
     default:
       guard SealedValue.cell(in: had) == nil, LargeCell.value(in: had) == nil else { return "" }
       var json = JSONText()
       json.value(had) { _, _ in }
-      return ", which took \(String(decoding: json.bytes, as: UTF8.self))"
+      return " since a change that took \(String(decoding: json.bytes, as: UTF8.self))"
     }
   }
 }

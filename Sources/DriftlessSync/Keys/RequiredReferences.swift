@@ -84,9 +84,8 @@ struct RequiredReferences {
   /// - Returns: whether something was filled, or may be.
   func settle(_ settlement: KeySettlement) throws -> Bool {
     var round = Round()
-    for (key, slot) in try applier.lacks.empty(transaction) {
+    for (key, slot) in try applier.lacks.emptyReferences(transaction) {
       guard let entity = applier.schema.entity(numbered: key.entity),
-        entity.description.layout.slots[slot].relationship != nil,
         applier.keptKeys.values[key]?[slot] == nil, !round.changed.contains(key),
         // An earlier one may have brought back what it refers to.
         try transaction.knownOwnRow(key)?.values[slot].isNull == true

@@ -117,8 +117,8 @@ struct RefusedValues {
     var keys: [ObjectKey] = []
     try transaction.forEachKey(of: entity.description) { keys.append($0) }
     for key in keys {
-      guard let row = try transaction.knownOwnRow(key)?.values else { continue }
-      for slot in required where row[slot].isNull {
+      guard let row = try transaction.knownOwnRow(key) else { continue }
+      for slot in required where row.values[slot].isNull && !row.lost.contains(slot) {
         applier.lacks.note(key, slot, had: .null, side)
       }
     }
@@ -192,13 +192,15 @@ struct RefusedValues {
           case .attribute(let attribute, let type) = entity.description.layout
             .slots[property.slot].kind
         else { continue }
-        let limits = [
+        var limits = [
           entity.name, property.name, "\(type)", "\(attribute.isOptional)",
           attribute.minimum.map { "\($0)" } ?? "", attribute.maximum.map { "\($0)" } ?? "",
           attribute.regularExpression ?? "",
           attribute.validationPredicates.map { "\($0)" }.joined(separator: "\n"),
           "\(property.isKeyed)",
         ]
+        // Null is what these show of null, and versions of before did not name it.
+        if !attribute.isOptional, property.standIn?.hasDefault == false { limits.append("null") }
         add(limits.joined(separator: "\t"))
       }
     }

@@ -2,12 +2,14 @@ import Driftless
 import Foundation
 
 /// What an object shows of a value that its model cannot hold, and of an attribute that no entry names, since it came to the
-/// model later: the model's default, else the type's zero or null. A function of the zone's state and the model alone.
+/// model later: the model's default, else the type's zero or null. Of null, which an entry says, it shows the default, else null:
+/// nobody said a zero. A function of the zone's state and the model alone.
 struct StandIn {
   private let attribute: AttributeDescription
   private let type: AttributeType
   private let isSealed: Bool
-  private let hasDefault: Bool
+  /// Whether the model has a default for it. Without one, null is shown as null, also where a value is required (`LackedValues`).
+  let hasDefault: Bool
   private(set) var value: PropertyValue
   /// What is shown of a value that the model cannot hold: null of a unique key, since two objects that show one value of it
   /// would not fit into one store, and which of them shows it is no function of the zone's state.
@@ -43,7 +45,8 @@ struct StandIn {
 
   /// What the object shows of a value that the model cannot hold, or that is not here.
   func shown(for value: PropertyValue) -> PropertyValue {
-    showsNames && value.isInZone ? value : shown
+    if value.isNull, !hasDefault { return .null }
+    return showsNames && value.isInZone ? value : shown
   }
 
   /// Why the model cannot hold a value; nil when it can.

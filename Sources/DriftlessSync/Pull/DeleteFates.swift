@@ -26,6 +26,8 @@ struct DeleteFates {
     /// An object that is kept was edited, and the same delete had taken this one with it.
     case cascaded
     case denied(by: ObjectKey)
+    /// Its delete takes along what refers to it, and that may not go.
+    case tied(to: ObjectKey)
     case required(by: ObjectKey)
   }
 
@@ -301,7 +303,7 @@ struct DeleteFates {
       for reference in try references(to: key) where reference.rule == .cascade {
         guard let closure = try closure(of: reference.source) else {
           // What it takes is found anew, with all that are found here.
-          try keep(Kept(key: key, reason: .denied(by: reference.source), cause: reference.cause))
+          try keep(Kept(key: key, reason: .tied(to: reference.source), cause: reference.cause))
           isAnyKept = true
           break
         }

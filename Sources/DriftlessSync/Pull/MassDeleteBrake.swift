@@ -9,6 +9,9 @@ struct MassDeleteBrake {
   /// together.
   private static let deletedSetting = "sync.deleted"
 
+  /// How many objects were deleted before those that are set aside, while they were not too many yet.
+  static let beforeSetting = "sync.deletedBefore"
+
   /// The last key of each hierarchy from when something came to a replica that was current.
   static let heldSetting = EngineRows.heldNote
 
@@ -86,14 +89,38 @@ struct MassDeleteBrake {
     guard deletes > 0 else { return true }
     let total = before &+ deletes
     if total > min(limit.floor, limit.count) {
-      let objects = try heldCount() &+ before
+      // Deletes that wait for the head of the log are among those before, and their objects are still here.
+      let objects = try heldCount() &+ before &- deferredCount()
       guard !limit.isPassed(by: total, of: objects) else {
+        try noteBefore(before)
         try transaction.setSetting(Self.deletedSetting, .integer(Int64(Self.tooMany)))
         return false
       }
     }
     try transaction.setSetting(Self.deletedSetting, .integer(Int64(total)))
     return true
+  }
+
+  /// The objects that were here when it began, are here, and go when the pull has reached its head.
+  private func deferredCount() throws -> Int {
+    let held = try held()
+    return try ZoneStates.deferred(on: transaction.connection).count { key in
+      guard let living = try transaction.concreteKey(root: key) else { return false }
+      return held.has(living.key, root: schema.root(of: living))
+    }
+  }
+
+  /// Keeps how many were deleted before what is set aside from now on, which a person is told with those.
+  private func noteBefore(_ count: Int) throws {
+    let isFirst = try ZoneStates.braked(on: transaction.connection).isEmpty
+    let total = try count &+ (isFirst ? 0 : Self.before(transaction))
+    try transaction.setSetting(Self.beforeSetting, total > 0 ? .integer(Int64(total)) : nil)
+  }
+
+  /// How many objects went before those that are set aside.
+  static func before(_ transaction: ReadTransaction) throws -> Int {
+    guard case .integer(let count)? = try transaction.setting(beforeSetting) else { return 0 }
+    return Int(clamping: count)
   }
 
   /// The objects that were here when it began, and still are.

@@ -226,6 +226,7 @@ extension DeleteFates.Reason {
     case .edited: PageApplier.editWins
     case .cascaded: "\(who) with an object that an edit keeps: \(ending)"
     case .denied: "\(who), while an object that denies it refers to it: \(ending)"
+    case .tied: "\(who), while an object that would go with it may not: \(ending)"
     case .required: "\(who), while an object that requires it refers to it: \(ending)"
     }
   }

@@ -10,6 +10,7 @@ extension PageApplier {
   ) throws {
     guard let object = pending[key] else { return }
     let values = try currentValues(of: key)
+    let cuts = try formerCuts(from: key, entity)
     for edit in object.edits {
       let time = try transaction.editTime(edit.transaction)
       for property in entity.properties where edit.properties.contains(property.slot) {
@@ -27,7 +28,7 @@ extension PageApplier {
         try journal.addDeleteConflict(
           entity: entity, property: property, key: key, local: local, remote: nil,
           elements: elements, outcome: .remote, localTime: time, side: side, row: values,
-          explanation: "\(property.words) was edited here, \(reason)")
+          cuts: cuts, explanation: "\(property.words) was edited here, \(reason)")
         report.conflicts += 1
       }
     }
@@ -38,6 +39,7 @@ extension PageApplier {
     _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object
   ) throws {
     let grave = try transaction.grave(of: key)
+    let cuts = try formerCuts(from: key, entity)
     let local = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
     for property in entity.properties {
       guard let remote = object.values[property.name], !remote.isKnown else { continue }
@@ -46,25 +48,48 @@ extension PageApplier {
       try journal.addDeleteConflict(
         entity: entity, property: property, key: key, local: nil,
         remote: elements == nil ? remote.side.value : nil, elements: elements, outcome: .local,
-        localTime: local, side: remote.side, row: grave,
+        localTime: local, side: remote.side, row: grave, cuts: cuts,
         explanation: "\(property.words) was edited by another replica, the object was "
           + "deleted here: the delete wins.")
       report.conflicts += 1
     }
-    try journalStrangers(entity, key, object, row: grave, localTime: local)
+    try journalStrangers(entity, key, object, row: grave, cuts, localTime: local)
+  }
+
+  /// References to an object, and its places in sets, that its delete took along: of another replica what came with it, of here
+  /// what the zone still has.
+  private func formerCuts(
+    from key: ObjectKey, _ entity: SyncSchema.Entity
+  ) throws -> [DeleteCuts.Cut] {
+    guard pending[key]?.whole == .delete else { return try zone.object(key).mark?.cuts ?? [] }
+    var cuts: [DeleteCuts.Cut] = []
+    for referrer in schema.referrers(of: entity) + schema.holders(of: entity) {
+      for source in try baseHolders.owners(named: referrer.property.name, of: key)
+      where try transaction.concreteKey(root: source) != nil {
+        let place = PlaceName.of(referrer.property.name)
+        var cut = DeleteCuts.Cut(source: source, property: referrer.property.name)
+        if case .integer(let had)? = try BaseValues.value(
+          of: source, place, on: transaction.connection)
+        {
+          cut.place = had
+        }
+        cuts.append(cut)
+      }
+    }
+    return cuts
   }
 
   /// Edits of properties that this model does not have, of an object whose delete stands here: they stay parked as they
   /// came, and the journal names them.
   private func journalStrangers(
     _ entity: SyncSchema.Entity, _ key: ObjectKey, _ object: ZoneStates.Object,
-    row: [PropertyValue]?, localTime: HybridTime
+    row: [PropertyValue]?, _ cuts: [DeleteCuts.Cut], localTime: HybridTime
   ) throws {
     for (name, remote) in object.values.sorted(by: { $0.key < $1.key })
     where entity.property(named: name) == nil && !remote.isKnown {
       try journal.addWhole(
         entity: entity, key: key, outcome: .local, localTime: localTime, side: remote.side,
-        row: row, remote: remote.side.value,
+        row: row, cuts: cuts, remote: remote.side.value,
         explanation: "\(name), which this model does not have, was edited by another replica, the "
           + "object was deleted here: the delete wins.")
       report.conflicts += 1

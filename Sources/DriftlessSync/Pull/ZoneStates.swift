@@ -108,11 +108,23 @@ struct ZoneStates {
 
   /// Objects whose deletes are set aside by the mass-delete brake.
   static func braked(on connection: SQLiteConnection) throws -> Set<ObjectKey> {
+    try marked(.braked, .buriedBraked, on: connection)
+  }
+
+  /// Objects that the zone has deleted, and whose deletes wait for the head of the log.
+  static func deferred(on connection: SQLiteConnection) throws -> Set<ObjectKey> {
+    try marked(.dead, .buried, on: connection)
+  }
+
+  /// Objects whose mark is one of two.
+  private static func marked(
+    _ life: Life, _ other: Life, on connection: SQLiteConnection
+  ) throws -> Set<ObjectKey> {
     var keys: Set<ObjectKey> = []
     guard try EngineTables.has("ZDL_ZONE", on: connection) else { return [] }
     try connection.forEachRow(
       "SELECT entity, key FROM ZDL_ZONE WHERE property = '' AND kind IN (?, ?)",
-      [.integer(Life.braked.rawValue), .integer(Life.buriedBraked.rawValue)]
+      [.integer(life.rawValue), .integer(other.rawValue)]
     ) { row in
       keys.insert(
         row.objectKey(0, 1))

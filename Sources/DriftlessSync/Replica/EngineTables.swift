@@ -20,7 +20,7 @@ import DriftlessSQLite
 /// | `ZDL_ORIGIN` | who made the edits that are pending under their times |
 /// | `ZDL_PARKED_VALUE` | values of the zone that the model cannot hold |
 /// | `ZDL_KEPT` | values that wait for a unique key which another object holds (`KeptKeys`) |
-/// | `ZDL_LACKED` | required properties that a merge left empty (`LackedValues`) |
+/// | `ZDL_LACKED` | required properties that are empty (`LackedValues`) |
 /// | `ZDL_ALIAS` | identities that went when two objects became one (`Unions`) |
 /// | `ZDL_CHAIN` | places of the zone's log, with their chains: dense near the cursor, then thinner |
 /// | `ZDL_FRAME` | entries of the log that were applied or sent, for a server that loses them |

@@ -100,7 +100,7 @@ struct ReplicaCells {
       let column = DigestColumn(entity: entity.name, property: property.name)
       var target = Target(
         property: property, shown: shown.place(of: column), said: nil, order: nil,
-        standIn: property.standIn?.value ?? .null)
+        standIn: property.defaultOfModel)
       if !target.standIn.isNull { target.said = said.place(of: column) }
       if case .elements(let relationship) = property.kind, relationship.isOrdered {
         target.order = shown.place(of: .order(of: property.name, entity.name))
@@ -169,6 +169,15 @@ struct ReplicaCells {
       elements.append(number)
     }
     return elements.sorted()
+  }
+}
+
+extension SyncSchema.Property {
+  /// What the object may show where no digest says whether the log names the property: the model's default. A zero that stands in for
+  /// what nobody named is compared object by object, since null, which has no cell either, is shown as null.
+  fileprivate var defaultOfModel: PropertyValue {
+    guard let standIn, standIn.hasDefault else { return .null }
+    return standIn.value
   }
 }
 

@@ -321,7 +321,10 @@ struct ZoneComparison {
     switch (property.kind, zone) {
     case (.attribute, .value(let value)):
       let local = kept[key]?[property.slot] ?? values[property.slot]
-      if value.isNull { return isNothing(local, property) }
+      // A zero stands in for what nobody named, and not for null.
+      if value.isNull {
+        return property.standIn?.hasDefault == true ? isNothing(local, property) : local.isNull
+      }
       if let large = LargeCell.value(in: value) {
         if let named = LargeCell.value(in: local) { return named == large }
         guard case .data(let data) = local else { return false }

@@ -1,0 +1,81 @@
+import Driftless
+import DriftlessSQLite
+import DriftlessSync
+import Foundation
+import Testing
+
+/// A required attribute without a default of which somebody said null, as an import does of what is `"unfit"`: nobody shows a value there
+/// that nobody set.
+struct SaidNullTests {
+  private static let values: [String: PropertyValue] = [
+    "name": .string("x"), "count": .integer(1), "made": .date(Date(timeIntervalSince1970: 9)),
+    "bytes": .data(Data([1])),
+  ]
+  private static var nulls: [String: PropertyValue] { values.mapValues { _ in .null } }
+
+  private func model(isNewer: Bool = true) -> ManagedObjectModel {
+    let thing = EntityDescription("Thing")
+    thing.properties = [AttributeDescription("note", .string)]
+    if isNewer {
+      thing.properties += [
+        AttributeDescription("name", .string, isOptional: false),
+        AttributeDescription("count", .integer64, isOptional: false),
+        AttributeDescription("made", .date, isOptional: false),
+        AttributeDescription("bytes", .binaryData, isOptional: false),
+      ]
+    }
+    return ManagedObjectModel(entities: [thing])
+  }
+
+  @Test(
+    "It is null on every replica, and each names it until it has a value", arguments: [false, true])
+  func named(isUpdate: Bool) async throws {
+    let world = try await World(2) { model() }
+    let id = try world[0].insert("Thing", isUpdate ? Self.values : Self.nulls)
+    if isUpdate {
+      try await world.settle()
+      try world.expectFilled()
+      try world[0].set(id, Self.nulls)
+    }
+    try await world.settle()
+    for replica in world.replicas {
+      for name in Self.values.keys {
+        #expect(try replica.value(id, name) == .null, "\(replica.name): \(name)")
+      }
+    }
+    try world.expectLacking(Self.values.keys.map { "\(id.uuidString).\($0)" })
+    try world[1].set(id, Self.values)
+    try await world.settle()
+    try world.expectFilled()
+  }
+
+  @Test("Verification tells a zero that nobody set from null, and mends it")
+  func verified() async throws {
+    let world = try await World(2) { model() }
+    let id = try world[0].insert("Thing", ["note": .string("n")])
+    try await world.settle()
+    try world[1].alter("UPDATE ZTHING SET ZNAME = '', ZCOUNT = 0")
+    let report = try await world[1].engine.verify()
+    #expect(!report.isEqual)
+    #expect(
+      report.differences.compactMap(\.property).sorted() == ["count", "name"],
+      "\(report.differences)")
+    _ = try await world[1].engine.repair()
+    #expect(try world[1].value(id, "name") == .null)
+    #expect(try world[1].value(id, "count") == .null)
+    try await world.settle()
+  }
+
+  @Test("What a program without the attribute did not say shows a zero, and is equal to the zone")
+  func unsaid() async throws {
+    var fleet = try await Fleet(1, model(isNewer: false))
+    let id = try fleet[0].insert("Thing", ["note": .string("n")])
+    try await fleet.sync(0)
+    try await fleet.join(model(), "newer")
+    try await fleet.sync(1)
+    #expect(try fleet[1].value(id, "name") == .string(""))
+    #expect(try fleet[1].value(id, "count") == .integer(0))
+    #expect(try await fleet[1].engine.verify().isEqual)
+    #expect(try fleet[1].status.parked == 0)
+  }
+}
