@@ -53,7 +53,11 @@ struct Replica {
       ["import", "--store", store.path] + (author.map { ["--author", $0] } ?? []) + [file.path])
   }
 
-  func sync() throws { try run(["sync", "--store", store.path]) }
+  /// - Parameter allowingMassDelete: whether deletes are meant, however many of the objects here they are of.
+  func sync(allowingMassDelete: Bool = false) throws {
+    try run(
+      ["sync", "--store", store.path] + (allowingMassDelete ? ["--allow-mass-delete"] : []))
+  }
   func export() throws -> String { try run(["export", "--store", store.path]) }
   func digest() throws -> String {
     try run(["digest", "--store", store.path]).trimmingCharacters(in: .whitespacesAndNewlines)
@@ -95,8 +99,10 @@ struct Replica {
 
 extension [Replica] {
   /// Syncs all until nothing is pending anywhere: every replica pushes once and pulls what came after.
-  func settle() throws {
-    for _ in 0..<2 { for replica in self { try replica.sync() } }
+  func settle(allowingMassDelete: Bool = false) throws {
+    for _ in 0..<2 {
+      for replica in self { try replica.sync(allowingMassDelete: allowingMassDelete) }
+    }
   }
 }
 

@@ -185,6 +185,14 @@ struct Ledger {
     for index in editsAt[place] ?? [] where edits[index].after == shown {
       edits[index].isSuperseded = true
     }
+    guard shown != Image.null else { return }
+    // Of two that a copy of a store made under one identity, one has another by now: it is known by what it shows.
+    for twin in fuzzy where twin != place.object && lives[twin]?.inserts ?? 0 > 1 {
+      for index in editsAt[Place(object: twin, property: place.property)] ?? []
+      where edits[index].after == shown {
+        edits[index].isSuperseded = true
+      }
+    }
   }
 
   /// A value that waits for its key is null to whom set it, and is what a later edit of theirs is in place of.
@@ -196,7 +204,8 @@ struct Ledger {
 
   /// A person saw an object, what is null of it as well, and deleted it.
   private mutating func supersedeAll(of object: UUID, _ before: Image) {
-    for place in editsAt.keys where place.object == object {
+    let shown = before.things[object]?.values.keys.map { Place(object: object, property: $0) } ?? []
+    for place in Set(shown).union(editsAt.keys.filter { $0.object == object }) {
       supersede(place, before.value(object, place.property))
     }
   }
