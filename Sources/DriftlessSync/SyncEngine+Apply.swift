@@ -159,7 +159,8 @@ extension SyncEngine {
     after newest: HybridTime? = nil, _ body: (PageApplier, inout ReplicaState) throws -> Value
   ) throws -> Value {
     var left: PendingCache?
-    defer { pendingCache = left }
+    // What comes back in a merge may wait again for what an undo went back to.
+    defer { (pendingCache, undoneCache) = (left, nil) }
     let value = try bookkeep(after: newest) { transaction -> Value in
       var state = try Self.state(on: transaction.connection, of: store)
       let applier = try makeApplier(transaction, state)

@@ -11,7 +11,7 @@ extension SyncEngine {
     await queue.enterAnyway()
     defer { queue.leave() }
     syncLock = nil
-    pendingCache = nil
+    (pendingCache, undoneCache) = (nil, nil)
   }
 
   /// Makes the sync lock's file anew where somebody removed it.
@@ -63,7 +63,7 @@ extension SyncEngine {
     try await queue.enter()
     defer { queue.leave() }
     // Another engine may have settled what this one remembers as pending.
-    if !queue.begin(engine: number) { pendingCache = nil }
+    if !queue.begin(engine: number) { (pendingCache, undoneCache) = (nil, nil) }
     // Nothing is written about it either: it would go into the log that is not the file's.
     try store.checkLog()
     // Of a replica of another zone it says nothing that is about it.

@@ -5,6 +5,7 @@ import DriftlessSQLite
 import DriftlessSync
 import Foundation
 import ProgramStart
+import TestSupport
 import Testing
 
 @testable import SyncControl
@@ -55,14 +56,7 @@ import Testing
     "A path in a line to copy is one word of the shell",
     arguments: ["/var/lib/a.sqlite", "a b", "it's", "$HOME", "", "-rf", "Übung*", "a\"b", "~/x"])
   func words(path: String) throws {
-    let shell = Process()
-    shell.executableURL = URL(fileURLWithPath: "/bin/sh")
-    shell.arguments = ["-c", "printf %s \(path.shellWord)"]
-    let pipe = Pipe()
-    shell.standardOutput = pipe
-    try shell.run()
-    let read = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    shell.waitUntilExit()
+    let read = try ProgramRun(["sh", "-c", "printf %s \(path.shellWord)"]).output
     // What begins with a line would be taken for an option: it is the same file from here.
     #expect(read == (path.hasPrefix("-") ? "./\(path)" : path))
     #expect("/var/lib/a.sqlite".shellWord == "/var/lib/a.sqlite")
@@ -71,12 +65,7 @@ import Testing
   @Test("The list of conflicts ends where it was told to, and says that there are more")
   func pages() throws {
     let shop = try Shop()
-    let generation = UUID()
-    try SyncEngine.enroll(
-      store: shop.store, server: try #require(URL(string: "http://127.0.0.1:1")), zone: "shop",
-      info: ZoneInfo(
-        zone: "shop", zoneID: UUID(), generation: generation, intent: .offer, replacements: [],
-        head: 0, chain: .start(generation: generation), serverTimeMilliseconds: 0))
+    try shop.enroll()
     // The first thousand are settled, and three wait.
     _ = try shop.store.write(TransactionInfo()) { transaction in
       try transaction.connection.execute(

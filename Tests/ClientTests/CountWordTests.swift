@@ -48,13 +48,7 @@ struct CountWordTests {
   @Test("The status counts one as one")
   func status() throws {
     let shop = try Shop()
-    let server = try #require(URL(string: "http://127.0.0.1:1"))
-    let generation = UUID()
-    try SyncEngine.enroll(
-      store: shop.store, server: server, zone: "shop",
-      info: ZoneInfo(
-        zone: "shop", zoneID: UUID(), generation: generation, head: 0,
-        chain: .start(generation: generation), serverTimeMilliseconds: 0))
+    try shop.enroll()
     var report = try StatusReport(of: shop.store, at: shop.url, daemon: nil)
     report.status.pending = .init(objects: 1, properties: 1, transactions: 1)
     report.status.quarantined = 1

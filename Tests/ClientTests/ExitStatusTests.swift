@@ -41,12 +41,7 @@ import Testing
       "enroll", "--store", shop.url.path, "--zone", "z", "--token-file", token.path,
     ]
     #expect(await SyncControl.run(arguments) == 64)
-    let generation = UUID()
-    try SyncEngine.enroll(
-      store: shop.store, server: try #require(URL(string: "http://127.0.0.1:1")), zone: "shop",
-      info: ZoneInfo(
-        zone: "shop", zoneID: UUID(), generation: generation, head: 0,
-        chain: .start(generation: generation), serverTimeMilliseconds: 0))
+    try shop.enroll()
     #expect(await SyncControl.run(arguments) == 69, "the server that it knows is away")
   }
 

@@ -12,21 +12,24 @@ import Testing
 /// How far imports of files that add to numbers came, each for itself.
 @Suite struct ImportPlaceTests {
   private func importer(
-    _ shop: Shop, skipping lines: Int? = nil,
+    _ shop: Shop, skipping lines: Int? = nil, batchLines: Int? = nil, onlyMissing: Bool = false,
     isInterrupted: @escaping @Sendable () -> Bool = { false }
   ) -> Importer {
     Importer(
-      store: shop.store, author: nil, source: "f.jsonl", skippedLines: lines,
-      isInterrupted: isInterrupted)
+      store: shop.store, author: nil, source: "f.jsonl", batchLines: batchLines,
+      skippedLines: lines, onlyMissing: onlyMissing, isInterrupted: isInterrupted)
   }
 
   private func data(_ lines: [String]) -> Data { Data(lines.joined(separator: "\n").utf8) }
 
   /// What an import has saved after so many transactions is all that one leaves which is killed there.
-  private func importSome(_ lines: [String], _ count: Int, into shop: Shop) {
+  private func importSome(
+    _ lines: [String], _ count: Int, into shop: Shop, skipping skipped: Int? = nil,
+    onlyMissing: Bool = false
+  ) {
     let asked = Mutex(0)
     #expect(throws: ImportInterrupted.self) {
-      _ = try importer(shop) {
+      _ = try importer(shop, skipping: skipped, onlyMissing: onlyMissing) {
         asked.withLock {
           $0 += 1
           return $0 > count
@@ -194,6 +197,75 @@ import Testing
     }
     #expect(missing("nowhere")?.id == "nowhere")
     #expect(later.readCount <= lines.count)
+  }
+
+  /// A former state of a store, in transactions: lines say more of an object later, and refer to what comes later.
+  private static let former = [
+    #"{"op":"upsert","entity":"Item","id":"1","set":{"name":"1","box":"a"}}"#,
+    #"{"op":"upsert","entity":"Item","id":"2","set":{"name":"2","box":"b","tags":["t"]}}"#,
+    #"{"op":"save"}"#,
+    #"{"op":"upsert","entity":"Item","id":"3","set":{"name":"3","box":"a"}}"#,
+    #"{"op":"upsert","entity":"Item","id":"1","set":{"size":1}}"#,
+    #"{"op":"upsert","entity":"Item","id":"2","set":{"size":2}}"#,
+    #"{"op":"save"}"#,
+    #"{"op":"upsert","entity":"Box","id":"a","set":{"name":"A"}}"#,
+    #"{"op":"save"}"#,
+    #"{"op":"upsert","entity":"Box","id":"b","set":{"name":"B"}}"#,
+    #"{"op":"upsert","entity":"Item","id":"3","set":{"size":3}}"#,
+    #"{"op":"save"}"#,
+    #"{"op":"upsert","entity":"Tag","id":"t","set":{"name":"T"}}"#,
+    #"{"op":"upsert","entity":"Item","id":"1","set":{"stock":10}}"#,
+    #"{"op":"upsert","entity":"Item","id":"2","set":{"stock":20}}"#,
+  ]
+
+  /// A store of that state in which objects were deleted and edited since.
+  private func edited() throws -> Shop {
+    let shop = try Shop()
+    _ = try importer(shop).run(data(Self.former))
+    let changes =
+      [("Item", "2"), ("Item", "3"), ("Box", "b"), ("Tag", "t")].map {
+        #"{"op":"delete","entity":"\#($0.0)","id":"\#($0.1)"}"#
+      } + [
+        #"{"op":"update","entity":"Item","id":"1","set":{"size":99,"stock":99,"box":null}}"#,
+        #"{"op":"update","entity":"Box","id":"a","set":{"name":"edited"}}"#,
+      ]
+    _ = try importer(shop).run(data(changes))
+    return shop
+  }
+
+  @Test("What only missing objects are taken of goes on wherever it was cut off, and says so")
+  func onlyMissing() throws {
+    let whole = try edited()
+    _ = try importer(whole, onlyMissing: true).run(data(Self.former))
+    let expected = try ReplicaExport.text(of: whole.store)
+    #expect(expected.contains(#""name":"edited""#) && expected.contains(#""size":99"#))
+    #expect(expected.contains(#""size":2"#) && expected.contains(#""stock":20"#))
+    #expect(expected.contains(#""size":3"#))
+    let saves = Self.former.indices.filter { Self.former[$0].contains("save") }.map { $0 + 1 }
+    // Of the third transaction no line is wanted.
+    for (count, line) in [(1, saves[0]), (2, saves[1]), (3, saves[3])] {
+      let shop = try edited()
+      importSome(Self.former, count, into: shop, onlyMissing: true)
+      let before = try ReplicaExport.text(of: shop.store)
+      let refused = try #require(
+        #expect(throws: Failure.self) {
+          _ = try importer(shop, onlyMissing: true).run(data(Self.former))
+        })
+      #expect(refused.code == "cut-off")
+      #expect(
+        refused.suggestion.contains("--skip \(line) --only-missing;"), "\(refused.suggestion)")
+      #expect(try ReplicaExport.text(of: shop.store) == before)
+      #expect(try shop.store.check().isSound)
+      // It may be cut off once more.
+      if count == 1 {
+        importSome(Self.former, 1, into: shop, skipping: line, onlyMissing: true)
+      }
+      _ = try importer(shop, skipping: count == 1 ? saves[1] : line, onlyMissing: true)
+        .run(data(Self.former))
+      #expect(try ReplicaExport.text(of: shop.store) == expected, "after \(count)")
+      #expect(
+        try shop.store.read { try $0.settings(beginning: "import.") }.isEmpty, "after \(count)")
+    }
   }
 
   @Test("A line between a reference and what it waits for has the last word, with none too")

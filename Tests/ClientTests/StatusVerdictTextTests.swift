@@ -13,12 +13,7 @@ struct StatusVerdictTextTests {
 
   private func report() throws -> StatusReport {
     let shop = try Shop()
-    let generation = UUID()
-    try SyncEngine.enroll(
-      store: shop.store, server: try #require(URL(string: "http://127.0.0.1:1")), zone: "shop",
-      info: ZoneInfo(
-        zone: "shop", zoneID: UUID(), generation: generation, head: 0,
-        chain: .start(generation: generation), serverTimeMilliseconds: 0))
+    try shop.enroll()
     var report = try StatusReport(of: shop.store, at: shop.url, daemon: nil)
     report.now = Self.now
     report.status.lastSync = Self.now - 3 * 3_600
@@ -134,11 +129,7 @@ struct StatusVerdictTextTests {
   )
   func roomless() async throws {
     let shop = try Shop()
-    try SyncEngine.enroll(
-      store: shop.store, server: try #require(URL(string: "http://127.0.0.1:1")), zone: "shop",
-      info: ZoneInfo(
-        zone: "shop", zoneID: UUID(), generation: UUID(), head: 0,
-        chain: .start(generation: UUID()), serverTimeMilliseconds: 0))
+    try shop.enroll()
     func look(_ free: Int) async throws -> StatusReport {
       try await StatusLook(diskRoom: { _ in DiskRoom(free: free, reserve: 32 << 20) })
         .report(of: shop.url)

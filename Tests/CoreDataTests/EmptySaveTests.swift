@@ -53,6 +53,27 @@ struct EmptySaveTests {
     }
   }
 
+  @Test("One that saves when it is told of a save is told of what it changed, and of nothing else")
+  func savesAgain() throws {
+    try context.performAndWait {
+      nonisolated(unsafe) var told: [Int] = []
+      let token = NotificationCenter.default.addObserver(
+        forName: .NSManagedObjectContextDidSave, object: context, queue: nil
+      ) { [context] note in
+        told.append((note.userInfo?[NSInsertedObjectsKey] as? Set<NSManagedObject>)?.count ?? 0)
+        if told.count == 2 { Item(context: context).name = "Chair" }
+        if told.count < 10 { try? context.save() }
+      }
+      defer { NotificationCenter.default.removeObserver(token) }
+      try context.save()
+      #expect(told == [0])
+      Item(context: context).name = "Lamp"
+      try context.save()
+      #expect(told == [0, 1, 1])
+      #expect(try transactionCount == 2)
+    }
+  }
+
   @Test("What an observer inserts before it is saved")
   func inserted() throws {
     try context.performAndWait {

@@ -21,16 +21,16 @@ struct MergedDeleteTests {
     try context.save()
   }
 
-  /// Deletes the item in the other context.
+  /// Deletes an object in the other context; the item where none is named.
   ///
   /// - Returns: What the save told.
-  private func deleteElsewhere() throws -> Notification {
+  private func deleteElsewhere(_ id: NSManagedObjectID? = nil) throws -> Notification {
     nonisolated(unsafe) var told: Notification?
     let token = NotificationCenter.default.addObserver(
       forName: .NSManagedObjectContextDidSave, object: other, queue: nil
     ) { told = $0 }
     defer { NotificationCenter.default.removeObserver(token) }
-    let id = item.objectID
+    let id = id ?? item.objectID
     try other.performAndWait { [other] in
       other.delete(other.object(with: id))
       try other.save()
@@ -70,6 +70,31 @@ struct MergedDeleteTests {
     try context.save()
     #expect(!context.hasChanges && item.managedObjectContext == nil && !item.isDeleted)
     #expect(try transactionCount() == count, "the history has the delete already")
+  }
+
+  @Test("A context that never saves does not hold what nobody else holds")
+  func letGo() throws {
+    let ids = try other.performAndWait { [other] in
+      let lamps = (0..<40).map { _ in Item(context: other) }
+      for lamp in lamps { lamp.name = "Lamp" }
+      try other.save()
+      return lamps.map(\.objectID)
+    }
+    for id in ids { try mergeDelete(of: id) }
+    #expect(context.registeredObjects == [item])
+    #expect(context.deletedObjects.isEmpty && !context.hasChanges)
+    context.mergeChanges(fromContextDidSave: try deleteElsewhere())
+    #expect(context.deletedObjects == [item])
+    try context.save()
+    #expect(item.managedObjectContext == nil)
+  }
+
+  /// Has an item that others delete, and holds it no longer than that.
+  private func mergeDelete(of id: NSManagedObjectID) throws {
+    let lamp = try #require(try context.existingObject(with: id) as? Item)
+    #expect(lamp.name == "Lamp")
+    context.mergeChanges(fromContextDidSave: try deleteElsewhere(id))
+    #expect(lamp.isDeleted && context.deletedObjects == [lamp] && context.hasChanges)
   }
 
   @Test("A fault that others deleted is one too, and reads as empty")

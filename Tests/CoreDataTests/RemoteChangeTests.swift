@@ -1,4 +1,5 @@
 import CoreData
+import Dispatch
 import TestSupport
 import Testing
 
@@ -103,12 +104,38 @@ struct RemoteChangeTests {
         try context.save()
       }
     }
-    // All are posted in their order: what the first store told would be there before the second's.
     let told = seen.notifications(count: 1)
     #expect(
       told.map { $0.object as? NSPersistentStoreCoordinator } == [
         telling.persistentStoreCoordinator
       ])
+  }
+
+  @Test("An observer of one store that waits holds up no other's", .timeLimit(.minutes(1)))
+  func blocked() throws {
+    let folder = try TemporaryDirectory()
+    let (one, two) = (try container(folder), try container(folder, name: "Other"))
+    let (waiting, isTold) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let seen = Seen()
+    let observers = [
+      NotificationCenter.default.addObserver(
+        forName: .NSPersistentStoreRemoteChange, object: one.persistentStoreCoordinator, queue: nil
+      ) { _ in
+        isTold.signal()
+        waiting.wait()
+      }, observe(two.persistentStoreCoordinator, seen),
+    ]
+    defer { observers.forEach(NotificationCenter.default.removeObserver) }
+    defer { waiting.signal() }
+    for container in [one, two] {
+      let context = container.newBackgroundContext()
+      try context.performAndWait {
+        Item(context: context).name = "Lamp"
+        try context.save()
+      }
+      if container === one { isTold.wait() }
+    }
+    #expect(seen.notifications(count: 1).count == 1)
   }
 
   @Test("An observer may wait for the thread that saves", .timeLimit(.minutes(1)))

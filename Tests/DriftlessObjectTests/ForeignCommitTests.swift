@@ -119,13 +119,13 @@ struct ForeignCommitTests {
     second.automaticallyMergesChangesFromParent = true
     try first.insert(Book.self).title = "c"
     try first.save()
-    let news = second.inbox.takeAll()
+    let news = try #require(second.inbox.takeAll())
     #expect(news.saves.count == 1)
     #expect(news.commits.isEmpty)
     // Its own saves are no news.
     try second.insert(Book.self).title = "d"
     try second.save()
-    #expect(second.inbox.takeAll().commits.isEmpty)
+    #expect(second.inbox.takeAll()?.commits.isEmpty != false)
   }
 
   @Test("A context that does not look for long keeps places of the history, and misses nothing")
@@ -142,7 +142,7 @@ struct ForeignCommitTests {
       try writer.save()
       if number % 3 == 0 { try bring(["c\(number)": nil], to: try store) }
     }
-    let news = sleeper.inbox.takeAll()
+    let news = try #require(sleeper.inbox.takeAll())
     #expect(news.saves.count + news.commits.count < 200)
     for save in news.saves { sleeper.inbox.put(save) }
     for commits in news.commits { sleeper.inbox.put(commits) }
@@ -165,7 +165,7 @@ struct ForeignCommitTests {
       edited.pages = number
       try sibling.save()
     }
-    let news = idle.inbox.takeAll()
+    let news = try #require(idle.inbox.takeAll())
     #expect(news.saves.count == 1 && news.saves.flatMap(\.updatedObjectIDs) == [edited.objectID])
     for save in news.saves { idle.inbox.put(save) }
     idle.processPendingChanges()

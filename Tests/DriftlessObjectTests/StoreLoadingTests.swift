@@ -51,15 +51,11 @@ struct StoreLoadingTests {
       try Data(repeating: 65, count: 10_000).write(to: url)
       expected = .notADatabase
     case "another database":
-      let program = Process()
-      program.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-      program.arguments = [
+      let program = try ProgramRun([
         "python3", "-c",
         "import sqlite3,sys; sqlite3.connect(sys.argv[1]).execute('create table t (x)')", url.path,
-      ]
-      try program.run()
-      program.waitUntilExit()
-      try #require(program.terminationStatus == 0)
+      ])
+      try #require(program.status == 0)
       expected = .notAStore
     default:
       let place = what == "another model" ? url : directory.file("old.sqlite")

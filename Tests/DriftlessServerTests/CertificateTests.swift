@@ -160,15 +160,7 @@ struct CertificateTests {
   /// The page as an operator gets it, whose client looks at no certificate.
   private static func metrics(port: UInt16) async throws -> String {
     try await blocking {
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-      process.arguments = ["curl", "--silent", "--insecure", "https://127.0.0.1:\(port)/metrics"]
-      let pipe = Pipe()
-      process.standardOutput = pipe
-      try process.run()
-      let data = pipe.fileHandleForReading.readDataToEndOfFile()
-      process.waitUntilExit()
-      return String(decoding: data, as: UTF8.self)
+      try ProgramRun(["curl", "--silent", "--insecure", "https://127.0.0.1:\(port)/metrics"]).output
     }
   }
 

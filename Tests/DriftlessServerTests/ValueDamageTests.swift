@@ -22,6 +22,20 @@ struct ValueDamageTests {
       _ = try administration.createZone("shop")
     }
 
+    /// One whose value was kept, and is damaged since.
+    ///
+    /// - Parameter isNamed: Whether an entry of the log names the value.
+    static func damaged(isNamed: Bool) async throws -> World {
+      let world = try World()
+      try await world.serving { storage, zone in
+        let state = try await world.keep(world.bytes, storage, zone)
+        #expect(state.isWhole)
+      }
+      if isNamed { try world.name() }
+      try world.damage()
+      return world
+    }
+
     var value: LargeValue { get throws { try #require(LargeValue(of: bytes)) } }
 
     /// As a server that was started just now.
@@ -60,13 +74,8 @@ struct ValueDamageTests {
 
   @Test("verify names it, a backup is made all the same, and for who reads it it is missing")
   func read() async throws {
-    let world = try World()
+    let world = try await World.damaged(isNamed: false)
     let value = try world.value
-    try await world.serving { storage, zone in
-      let state = try await world.keep(world.bytes, storage, zone)
-      #expect(state.isWhole)
-    }
-    try world.damage()
     let administration = try Administration(folder: world.folder)
     defer { administration.close() }
     #expect(try administration.verify().damage.map(\.place) == ["value \(value.name)"])
@@ -87,13 +96,8 @@ struct ValueDamageTests {
 
   @Test("For who reads it, it is missing, whether that can be noted or not")
   func unnoted() async throws {
-    let world = try World()
+    let world = try await World.damaged(isNamed: true)
     let value = try world.value
-    try await world.serving { storage, zone in
-      _ = try await world.keep(world.bytes, storage, zone)
-    }
-    try world.name()
-    try world.damage()
     try await world.serving { storage, zone in
       try world.sql(
         "CREATE TRIGGER nothing_noted BEFORE INSERT ON value_lost BEGIN SELECT RAISE(ABORT, 'full'); END"
@@ -109,11 +113,7 @@ struct ValueDamageTests {
 
   @Test("Who sends it is told to, and it is whole again")
   func sent() async throws {
-    let world = try World()
-    try await world.serving { storage, zone in
-      _ = try await world.keep(world.bytes, storage, zone)
-    }
-    try world.damage()
+    let world = try await World.damaged(isNamed: false)
     try await world.serving { storage, zone in
       let asked = try await world.keep(Data(), storage, zone)
       #expect(asked == ValueState(held: 0, isWhole: false))
@@ -124,13 +124,8 @@ struct ValueDamageTests {
 
   @Test("A damaged value that the log names is told as lost until somebody sends it")
   func lost() async throws {
-    let world = try World()
+    let world = try await World.damaged(isNamed: true)
     let value = try world.value
-    try await world.serving { storage, zone in
-      _ = try await world.keep(world.bytes, storage, zone)
-    }
-    try world.name()
-    try world.damage()
     func mark(_ storage: SQLiteZoneStorage, _ zone: ZoneRecord) async throws -> String? {
       try await storage.page(
         of: zone,
@@ -163,13 +158,8 @@ struct ValueDamageTests {
   @Test(
     "A named value that is lost is taken back whatever the limit is by now", arguments: [0, 100])
   func takenBack(valueBytesMax: Int) async throws {
-    let world = try World()
+    let world = try await World.damaged(isNamed: true)
     let value = try world.value
-    try await world.serving { storage, zone in
-      _ = try await world.keep(world.bytes, storage, zone)
-    }
-    try world.name()
-    try world.damage()
     try await world.serving(valueBytesMax: valueBytesMax) { storage, zone in
       await #expect(throws: ServerError.self) {
         _ = try await storage.value(value.digest, of: zone, first: 0, count: 10)

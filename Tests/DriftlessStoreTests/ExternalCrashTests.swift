@@ -167,18 +167,11 @@ struct ExternalCrashTests {
           [.posixPermissions: file], ofItemAtPath: place.appendingPathComponent(name).path)
       }
       try manager.setAttributes([.posixPermissions: folder], ofItemAtPath: place.path)
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-      process.arguments = [
+      let probe = try ProgramRun([
         "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program.path, "photos",
         url.path,
-      ]
-      let pipe = Pipe()
-      process.standardOutput = pipe
-      try process.run()
-      let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-      process.waitUntilExit()
-      #expect(output == code + "\n", "\(String(file, radix: 8))")
+      ])
+      #expect(probe.output == code + "\n", "\(String(file, radix: 8))")
     }
   }
 }

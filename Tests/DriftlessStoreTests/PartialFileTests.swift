@@ -59,6 +59,16 @@ struct PartialFileTests {
     try expectCopy()
   }
 
+  @Test("A whole one that a killed one left without its name is replaced by the next")
+  func leftWhole() throws {
+    let whole = directory.file(".copy.sqlite.whole")
+    try Data("a copy".utf8).write(to: whole)
+    try expectCopy()
+    let left = try FileManager.default.contentsOfDirectory(atPath: directory.url.path)
+      .filter { $0.hasPrefix(".copy") }
+    #expect(left == [])
+  }
+
   @Test("While another one writes it, it is busy; a folder there is an error that names it")
   func others() throws {
     let descriptor = open(partial.path, O_RDWR | O_CREAT, 0o600)

@@ -13,20 +13,11 @@ struct Probe {
   static func run(
     _ work: String, _ store: URL, _ fault: (kind: String, number: Int)? = nil, model: URL? = nil
   ) throws -> Probe {
-    let pipe = Pipe()
-    let process = Process()
-    process.executableURL = program
-    process.arguments =
+    let run = try ProgramRun(
+      program,
       [work, store.path] + (fault.map { [$0.kind, "\($0.number)"] } ?? [])
-      + (model.map { [$0.path] } ?? [])
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = pipe
-    try process.run()
-    let output = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return Probe(
-      status: process.terminationStatus,
-      lines: String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init))
+        + (model.map { [$0.path] } ?? []))
+    return Probe(status: run.status, lines: run.lines)
   }
 
   /// Starts a probe and does not wait for its end.

@@ -118,6 +118,39 @@ struct FirstUseTests {
     #expect(try SyncEngine.status(of: shop[1].store).valuesInZone == 0)
   }
 
+  @Test("A wish for what an undo went back to stays, also of an object that was gone meanwhile")
+  func undoneOfRevived() async throws {
+    let model = shopModel()
+    model.entitiesByName["Item"]?.userInfo = [DeletePolicy.userInfoKey: "editWins"]
+    let (shop, id) = try await ValueShop.withPhoto(model)
+    let other = try shop[0].insert("Item", ["blob": .data(Self.bytes(6000, 3))])
+    try await shop.syncAll()
+    let context = Self.context(shop[1])
+    let undo = UndoManager()
+    context.undoManager = undo
+    let object = try #require(try context.object(withIdentity: id))
+    object["blob"] = Self.bytes(4000, 2)
+    try context.save()
+    try await shop.syncAll()
+    shop.clock.advance()
+    undo.undo()
+    try context.save()
+    try shop[1].delete(id)
+    // It is looked what undos went back to, and is there.
+    try await shop[1].engine.download(
+      #require(try Self.context(shop[1]).object(withIdentity: other)).objectID)
+    try shop[0].set(id, ["title": .string("edited")])
+    try await shop[0].sync()
+    try await shop[1].pull()
+    let after = Self.context(shop[1])
+    let back = try #require(try after.object(withIdentity: id))
+    #expect(try back.valueState(forKey: "blob") == .inZone(bytes: 50_000))
+    let digest = try #require(LargeValue(of: ValueShop.photo)?.digest)
+    shop.zone.changeValues { $0.lose(digest) }
+    await #expect(throws: SyncError.self) { try await shop[1].engine.download(back.objectID) }
+    #expect(try SyncEngine.wantedValues(of: shop[1].store) == 1)
+  }
+
   @Test("What the zone lost is missing since then, and can be fetched once somebody has sent it")
   func lost() async throws {
     let (shop, id) = try await ValueShop.withPhoto()

@@ -85,6 +85,36 @@ struct KeptKeyTests {
     }
   }
 
+  @Test("For all keys that an entry is refused, the entries that are kept are read once")
+  func refusedTogether() async throws {
+    try await expectLinear((40, 80)) { count in
+      var world = try await World(0)
+      for isUnique in [false, true] {
+        let product = EntityDescription("Product")
+        product.properties = [AttributeDescription("code", .string)]
+        if isUnique { product.uniquenessConstraints = [["code"]] }
+        world.replicas.append(
+          try await TestReplica(
+            "\(isUnique)", zone: world.zone, clock: world.clock,
+            model: ManagedObjectModel(entities: [product])))
+      }
+      let first = try (0..<count).map {
+        try world[0].insert("Product", ["code": .string("\($0)")])
+      }
+      try await world[0].push()
+      for number in 0..<count {
+        try world[1].insert("Product", ["code": .string("\(number)")])
+        try await world[1].push()
+      }
+      let work = try await world[1].statementWork { try await world[1].pull() }
+      for (number, id) in first.enumerated() {
+        #expect(try world[1].value(id, "code") == .string("\(number)"))
+      }
+      #expect(try SyncEngine.parked(of: world[1].store).count == count)
+      return work
+    }
+  }
+
   @Test("An edit over a value that waits for its key stands, and is sent")
   func edited() async throws {
     let (world, one, other) = try await world()

@@ -49,6 +49,28 @@ struct SaidNullTests {
     try world.expectFilled()
   }
 
+  @Test("What is sent is looked through for what it leaves empty, and no rows beside it")
+  func looked() async throws {
+    func work(between count: Int) async throws -> Int {
+      let world = try await World(1) { model() }
+      var ids: [UUID] = []
+      let thing = try #require(world[0].store.model.entitiesByName["Thing"])
+      let row = thing.layout.slots.map { Self.values[$0.name] ?? .null }
+      try world[0].write { transaction in
+        for key in try transaction.allocateKeys(thing, count: count + 2) {
+          try transaction.insert(thing, key, values: row)
+          let entity = world[0].store.schema.entityNumber(of: thing)
+          ids.append(try transaction.identity(of: ObjectKey(entity: entity, key: key)))
+        }
+      }
+      try await world[0].sync()
+      for id in [ids[0], ids[count + 1]] { try world[0].set(id, ["name": .string("edited")]) }
+      return try await world[0].statementWork { try await world[0].push() }
+    }
+    let (few, many) = (try await work(between: 10), try await work(between: 900))
+    #expect(many < few + 500, "\(few) where 10 rows lie between, \(many) where 900 do")
+  }
+
   @Test("Verification tells a zero that nobody set from null, and mends it")
   func verified() async throws {
     let world = try await World(2) { model() }

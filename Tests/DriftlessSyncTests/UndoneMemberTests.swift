@@ -91,6 +91,29 @@ struct UndoneMemberTests {
     }
   }
 
+  @Test("Many members come back to their places, which are read once")
+  func many() async throws {
+    try await expectLinear((40, 80)) { count in
+      let fleet = try await Fleet(2, model())
+      let item = try fleet[0].make("Item", ["name": .string("n")])
+      let steps = try (0..<count).map { _ in try fleet[0].make("Step", to: ["item": item]) }
+      try await fleet.world.settle()
+      try fleet[1].set(item, ["name": .string("edited")])
+      let inOrder = try order(fleet[1], item, "steps")
+      #expect(Set(inOrder) == Set(steps))
+      try fleet[0].delete(item)
+      try await fleet.sync(0, 1)
+      let entry = try #require(try fleet[1].conflicts.last { $0.property == "name" })
+      let work = try await fleet[1].statementWork {
+        try SyncEngine.undo(conflict: entry.number, of: fleet[1].store)
+      }
+      #expect(try order(fleet[1], item, "steps") == inOrder)
+      try await fleet.world.settle()
+      #expect(try order(fleet[0], item, "steps") == inOrder)
+      return work
+    }
+  }
+
   @Test("A member that belongs to another object by now stays there, and is named")
   func moved() async throws {
     let fleet = try await Fleet(2, model())

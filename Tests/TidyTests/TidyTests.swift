@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The rules of style that a machine can check, checked.
@@ -41,17 +42,11 @@ struct TidyTests {
       if: FileManager.default.fileExists(atPath: root.appendingPathComponent(".git").path),
       "this is no checkout"))
   func topLevel() throws {
-    let git = Process()
-    git.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    git.arguments = ["git", "-c", "safe.directory=*", "-C", Self.root.path, "ls-files", "-z"]
-    let output = Pipe()
-    git.standardOutput = output
-    try git.run()
-    let names = String(
-      decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-    git.waitUntilExit()
-    try #require(git.terminationStatus == 0)
-    let top = Set(names.split(separator: "\0").map { $0.prefix { $0 != "/" } })
+    let git = try ProgramRun([
+      "git", "-c", "safe.directory=*", "-C", Self.root.path, "ls-files", "-z",
+    ])
+    try #require(git.status == 0)
+    let top = Set(git.output.split(separator: "\0").map { $0.prefix { $0 != "/" } })
     let known: Set<Substring> = [
       ".ci", ".gitignore", ".swift-format", "Benchmarks", "CHANGELOG.md", "CONTRIBUTING.md",
       "Client", "Demo", "Examples", "Makefile", "Package.swift", "Plugins", "README.md", "Scripts",

@@ -23,11 +23,12 @@ struct ImportCommand: ControlCommand {
       the line names their properties, "unfit":["shelf"], as an export does of a store that has such. A bad line gives FILE:LINE and exit code 65, and nothing of its transaction \
       is saved. What was saved before it, or before an interrupt (Ctrl-C), is said as a number of \
       lines: import the file again with --skip and that number. Of an import that was killed the same \
-      file says it: imported again, its first line is there already, or it would add a second time, and \
-      the error has the number. Of a pipe the store keeps no such place. --skip 0 imports all of it in any case. \
+      file says it: imported again, its first line is there already, or it would add a second time or take \
+      what it brought for what was there, and the error has the number. Of a pipe the store keeps no such place. --skip 0 imports all of it in any case. \
       A pipe is read as it comes: each save in it saves. With --only-missing lines of objects that \
       the store has when they come are passed over: what was edited since the file was written stays, and what \
-      was deleted is back. What the lines of those that are back say of others, as which they hold, is taken.
+      was deleted is back. What the lines of those that are back say of others, as which they hold, is taken. \
+      Of a pipe that was cut off, what it brought is there: write it into a file first.
 
       Example: syncctl import --store shop.sqlite --author till-3 goods.jsonl
       """)

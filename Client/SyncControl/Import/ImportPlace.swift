@@ -3,8 +3,9 @@ import Driftless
 import DriftlessSQLite
 import Foundation
 
-/// Until where an import of a file came that adds to numbers, and has not reached its end: an import that is killed cannot say
-/// it, and who imports the file again from its beginning adds twice. It is kept in the store, in the transaction of what is
+/// Until where an import of a file came that adds to numbers or takes only what is missing, and has not reached its end: an import
+/// that is killed cannot say it, and who imports the file again from its beginning adds twice, or has what it brought pass for
+/// what was there before. It is kept in the store, in the transaction of what is
 /// saved up to there, of each such file.
 struct ImportPlace: Equatable {
   /// A line each.
@@ -13,6 +14,7 @@ struct ImportPlace: Equatable {
   static let formerSetting = "import.place"
   /// How many bytes at the file's beginning, and before the place, tell it from another one.
   private static let comparedBytes = 4096
+  private static let noLine = "-"
 
   /// The last line that is saved, and the bytes up to its end.
   var line: Int
@@ -20,34 +22,44 @@ struct ImportPlace: Equatable {
   private var digest: String
   /// The first line up to there that refers to a later one, and has no reference so far.
   var waitingLine: Int?
+  /// Where only what is missing is taken: whose lines were passed over up to there.
+  var passedOver: PassedOverLines?
 
   /// Nil of a pipe, whose beginning is not kept.
   init?(
-    _ reader: LineReader, of bytes: ImportBytes, waitingLine: Int?
+    _ reader: LineReader, of bytes: ImportBytes, waitingLine: Int?, passedOver: PassedOverLines?
   ) throws(ImportBytes.ReadFailure) {
     guard let digest = try Self.digest(of: bytes, at: reader.position) else { return nil }
     (line, position) = (reader.number, reader.position)
     self.digest = digest
     self.waitingLine = waitingLine
+    self.passedOver = passedOver
   }
 
   /// Nil for what cannot be read.
   private init?(text: some StringProtocol) {
     let parts = text.split(separator: " ")
-    guard (3...4).contains(parts.count), let line = Int(parts[0]), let position = Int(parts[1]),
+    guard (3...5).contains(parts.count), let line = Int(parts[0]), let position = Int(parts[1]),
       line > 0, position > 0
     else { return nil }
     self.line = line
     self.position = position
     digest = String(parts[2])
-    if parts.count > 3 {
+    if parts.count > 4 { passedOver = PassedOverLines(name: String(parts[4])) }
+    if parts.count > 3, parts.count == 4 || parts[3] != Self.noLine {
       guard let waiting = Int(parts[3]), (1...line).contains(waiting) else { return nil }
       waitingLine = waiting
     }
   }
 
   private var text: String {
-    "\(line) \(position) \(digest)" + (waitingLine.map { " \($0)" } ?? "")
+    var words = ["\(line)", "\(position)", digest]
+    if let waitingLine { words.append("\(waitingLine)") }
+    if let passedOver {
+      if waitingLine == nil { words.append(Self.noLine) }
+      words.append(passedOver.name)
+    }
+    return words.joined(separator: " ")
   }
 
   private static func digest(
@@ -86,6 +98,9 @@ struct ImportPlace: Equatable {
   /// - Parameter former: what was kept of the file before.
   func keep(in transaction: WriteTransaction, inPlaceOf former: [ImportPlace]) throws {
     try Self.save(Self.all(transaction).filter { !former.contains($0) } + [self], in: transaction)
+    for place in former where place.passedOver != passedOver {
+      try place.passedOver?.drop(in: transaction)
+    }
   }
 
   private static func save(_ places: [ImportPlace], in transaction: WriteTransaction) throws {
@@ -99,6 +114,7 @@ struct ImportPlace: Equatable {
     guard !places.isEmpty else { return }
     _ = try store.write(TransactionInfo()) { transaction in
       try save(all(transaction).filter { !places.contains($0) }, in: transaction)
+      for place in places { try place.passedOver?.drop(in: transaction) }
     }
   }
 }

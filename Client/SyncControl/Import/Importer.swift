@@ -28,7 +28,7 @@ package struct Importer {
   ///   - author: The author of transactions whose `save` names none.
   ///   - source: The file's name, for messages.
   ///   - skippedLines: Lines at the beginning that an earlier import has saved. Nil refuses a file of which an import was cut
-  ///     off that would add twice.
+  ///     off that would add twice, or take what it brought for what was there.
   ///   - onlyMissing: Lines of objects that are there are passed over.
   ///   - isInterrupted: Asked between the transactions, and between the batches of a large one.
   ///   - progress: Told, after each batch, how many lines and bytes were taken in.
@@ -62,12 +62,14 @@ package struct Importer {
     do {
       let places = try ImportPlace.all(of: bytes, in: store)
       if !isPlaceGiven, let place = places.last { throw refusal(of: place) }
-      let missing = onlyMissing ? MissingObjects(store) : nil
-      var lines = try LineReader(bytes, only: missing)
+      let shapes = ImportShapes(store.schema.model)
+      var course = try ImportCourse(
+        of: bytes, after: skippedLines, places, in: store, shapes, onlyMissing: onlyMissing)
+      var lines = try LineReader(bytes, only: course.missing)
       try lines.skip(skippedLines)
       beginning = lines
-      var report = try read(lines, of: bytes, after: places, &progress)
-      report.passedOver = missing?.passedOver.count ?? 0
+      var report = try read(lines, of: bytes, shapes, &course, &progress)
+      report.passedOver = course.missing?.passedOver.count(in: (skippedLines + 1)...) ?? 0
       try ImportPlace.drop(ImportPlace.all(of: bytes, in: store), in: store)
       return report
     } catch let error as ImportError {
@@ -132,51 +134,28 @@ package struct Importer {
     }
   }
 
-  /// Of a file that adds to numbers, of which an import before this one came some way and no further.
+  /// Of a file that adds to numbers, or of which only what is missing was wanted, and of which an import before this one came some
+  /// way and no further.
   private func refusal(of place: ImportPlace) -> Failure {
-    Failure(
+    let (outcome, option) =
+      place.passedOver == nil
+      ? ("would be added a second time", "")
+      : ("what they brought would pass for what was there before", " --only-missing")
+    return Failure(
       .badData, code: "cut-off",
-      "An import of \(source) was cut off: its lines 1 to \(place.line) are saved, and would be added a second time.",
+      "An import of \(source) was cut off: its lines 1 to \(place.line) are saved, and \(outcome).",
       suggestion:
-        "go on with --skip \(place.line); where this is another file, or all of it is meant, --skip 0"
+        "go on with --skip \(place.line)\(option); where this is another file, or all of it is meant, --skip 0"
     )
-  }
-
-  /// Keeps with a transaction how far the file is saved, once that has added to a number; nil where it has not, and of a pipe.
-  private func keepPlace(
-    _ reader: LineReader, of bytes: ImportBytes, _ course: Course, in transaction: WriteTransaction
-  ) throws -> ImportPlace? {
-    guard course.adds else { return nil }
-    let place: ImportPlace?
-    do throws(ImportBytes.ReadFailure) {
-      place = try ImportPlace(reader, of: bytes, waitingLine: course.awaited.firstLine)
-    } catch {
-      throw ImportError(line: reader.number, "the file cannot be read: \(error.reason)")
-    }
-    try place?.keep(in: transaction, inPlaceOf: course.places)
-    return place
   }
 
   /// Somebody does not want it to go on.
   private struct Stop: Error {}
 
-  /// What is known of the lines so far.
-  private struct Course {
-    /// How far the file came.
-    var places: [ImportPlace]
-    /// References to what later lines insert.
-    var awaited: AwaitedReferences
-    var later: LaterInserts
-    /// Only what is saved twice by the same file again wants a place.
-    var adds: Bool
-  }
-
-  /// - Parameter places: how far imports of the file came before.
   private func read(
-    _ lines: LineReader, of bytes: ImportBytes, after places: [ImportPlace],
-    _ progress: inout ImportProgress
+    _ lines: LineReader, of bytes: ImportBytes, _ shapes: ImportShapes,
+    _ course: inout ImportCourse, _ progress: inout ImportProgress
   ) throws -> ImportReport {
-    let shapes = ImportShapes(store.schema.model)
     let coordinator = PersistentStoreCoordinator(store: store)
     let batches = ImportBatches(store: store, coordinator: coordinator, shapes: shapes)
     var report = ImportReport()
@@ -185,13 +164,6 @@ package struct Importer {
     var start = reader
     var isInOnePiece = false
     var lines: [ImportLine] = []
-    // A part that is passed over may have added.
-    var course = Course(
-      places: places,
-      awaited: AwaitedReferences(
-        try WaitingReferences.all(
-          of: bytes, through: skippedLines, after: places, in: store, shapes)),
-      later: LaterInserts(shapes), adds: skippedLines > 0)
     progress.waitingLine = course.awaited.firstLine
     while true {
       let line = try reader.next()
@@ -230,9 +202,9 @@ package struct Importer {
               },
               atEnd: { reader, hasAdded, transaction in
                 course.adds = course.adds || hasAdded
-                place = try keepPlace(reader, of: bytes, course, in: transaction)
+                place = try course.keepPlace(reader, of: bytes, in: transaction)
               }))
-          if let place { course.places = [place] }
+          course.noteSaved(place)
           progress = ImportProgress(line: reader.number)
           self.progress?(reader.number, reader.position)
           start = reader
@@ -254,7 +226,7 @@ package struct Importer {
   /// - Parameter reader: behind the lines.
   private func importInOnePiece(
     _ lines: [ImportLine], up reader: LineReader, of bytes: ImportBytes,
-    _ transaction: ImportTransaction, _ course: inout Course
+    _ transaction: ImportTransaction, _ course: inout ImportCourse
   ) throws -> ImportReport {
     let context = transaction.context
     context.name = "import"
@@ -270,16 +242,16 @@ package struct Importer {
     for reference in transaction.awaited { course.awaited.add(reference) }
     course.adds = course.adds || lines.contains { !$0.add.isEmpty }
     let lastLine = lines[lines.count - 1].number
-    guard course.adds else {
+    guard course.hasPlace else {
       try save(context, transaction, lastLine: lastLine)
       return transaction.counts
     }
     let info = TransactionInfo(author: context.transactionAuthor, contextName: context.name)
     let place = try store.writeWhole(info) {
       try save(context, transaction, lastLine: lastLine)
-      return try keepPlace(reader, of: bytes, course, in: $0)
+      return try course.keepPlace(reader, of: bytes, in: $0)
     }
-    if let place { course.places = [place] }
+    course.noteSaved(place)
     return transaction.counts
   }
 

@@ -11,17 +11,37 @@ final class MissingObjects {
 
   init(_ store: PersistentStore) { self.store = store }
 
+  /// For an import that goes on where one before it was cut off.
+  ///
+  /// - Parameters:
+  ///   - last: Up to here the lines are saved.
+  ///   - passedOver: Those of them that were passed over; the others made what was missing.
+  init(
+    _ store: PersistentStore, of bytes: ImportBytes, through last: Int, passedOver: IndexSet
+  ) throws(ImportError) {
+    self.store = store
+    self.passedOver = passedOver
+    var reader = try LineReader(bytes)
+    while reader.number < last, let line = try reader.next(), line.number <= last {
+      if !passedOver.contains(line.number), let identity = identity(of: line) {
+        missing.insert(identity)
+      }
+    }
+  }
+
+  /// Nil for a line that is of no object, or of none that the model knows.
+  private func identity(of line: ImportLine) -> UUID? {
+    switch line.operation {
+    case .insert(let entity, let id, _), .update(let entity, let id, _),
+      .upsert(let entity, let id, _), .delete(let entity, let id):
+      store.schema.model.entitiesByName[entity].map { NamedIdentity.identity(id, of: $0) }
+    case .save: nil
+    }
+  }
+
   /// Whether a line is to be carried out. What is wrong with it is said when its turn comes.
   func admits(_ line: ImportLine) throws(ImportError) -> Bool {
-    let (entity, id): (String, String)
-    switch line.operation {
-    case .insert(let name, let object, _), .update(let name, let object, _),
-      .upsert(let name, let object, _), .delete(let name, let object):
-      (entity, id) = (name, object)
-    case .save: return true
-    }
-    guard let known = store.schema.model.entitiesByName[entity] else { return true }
-    let identity = NamedIdentity.identity(id, of: known)
+    guard let identity = identity(of: line) else { return true }
     if missing.contains(identity) { return true }
     do {
       let isThere = try store.read { transaction in

@@ -18,18 +18,19 @@ struct WaitingReferences {
 
   /// - Parameters:
   ///   - last: up to here the lines are saved.
-  ///   - places: how far imports of the file came, which say whether some wait there.
+  ///   - place: what is kept of them, which says whether some wait there.
+  ///   - passedOver: those of them that said nothing.
   /// - Returns: in the order of the lines.
   static func all(
-    of bytes: ImportBytes, through last: Int, after places: [ImportPlace],
+    of bytes: ImportBytes, through last: Int, at place: ImportPlace?, without passedOver: IndexSet,
     in store: PersistentStore, _ shapes: ImportShapes
   ) throws -> [AwaitedReference] {
-    guard let first = places.first(where: { $0.line == last })?.waitingLine else { return [] }
+    guard let first = place?.waitingLine else { return [] }
     var waiting = WaitingReferences(store, shapes)
     var reader = try LineReader(bytes)
     try reader.skip(first - 1)
     while reader.number < last, let line = try reader.next(), line.number <= last {
-      try waiting.read(line)
+      if !passedOver.contains(line.number) { try waiting.read(line) }
     }
     return try waiting.open(in: reader)
   }

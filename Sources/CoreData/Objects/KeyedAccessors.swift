@@ -126,6 +126,11 @@ struct KeyedAccessor: Sendable {
     return .some($current.withValue(call) { accessor.read(object) })
   }
 
+  /// Whether a value comes by an accessor.
+  static func isThere(for key: String, of object: ManagedObject) -> Bool {
+    find(object, key, isSet: false) != nil
+  }
+
   /// Sets a value by an object's accessor; whether it has one.
   static func set(
     _ value: Any?, _ object: ManagedObject, _ key: String

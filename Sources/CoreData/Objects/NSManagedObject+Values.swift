@@ -81,6 +81,14 @@ extension ManagedObject {
     return present
   }
 
+  /// What an attribute that holds an object is kept as; nil where it is not there, or its value comes from elsewhere.
+  final func archive(of key: String) -> Data? {
+    guard entity.attributesByName[key]?.isArchived == true,
+      !KeyedAccessor.isThere(for: key, of: self)
+    else { return nil }
+    return (try? knownPrimitiveValue(forKey: key)) as? Data
+  }
+
   /// Checks a value against the model's rules for a property and the class's method `validate<Key>`, which may put another
   /// one in its place. Nothing is set.
   /// - Throws: what is wrong with the value.

@@ -81,6 +81,10 @@ final class ContextInbox: Sendable {
     var bell: (@Sendable () -> Void)?
     /// Whether the bell can be rung here.
     var isNear: @Sendable () -> Bool = { true }
+
+    var hasNews: Bool {
+      !news.saves.isEmpty || !news.commits.isEmpty || !intoParent.parts.isEmpty
+    }
   }
 
   /// Beyond so many keys, or parts, the history says what changed, and only its place is kept.
@@ -123,12 +127,7 @@ final class ContextInbox: Sendable {
   }
 
   /// Whether something waits.
-  var hasNews: Bool {
-    content.withLock { content in
-      !content.news.saves.isEmpty || !content.news.commits.isEmpty
-        || !content.intoParent.parts.isEmpty
-    }
-  }
+  var hasNews: Bool { content.withLock { $0.hasNews } }
 
   func put(_ changes: ContextChanges) {
     guard changes.target == nil || changes.target == parent else { return }
@@ -167,8 +166,13 @@ final class ContextInbox: Sendable {
     }
   }
 
-  func takeAll() -> News {
+  /// Nil for none.
+  func takeAll() -> News? {
     content.withLock { content in
+      guard content.hasNews else {
+        content.isRung = false
+        return nil
+      }
       defer {
         content.news = News()
         content.intoParent = SavedIntoParent()

@@ -68,6 +68,8 @@ extension ManagedObjectContext {
 
   /// Tells observers of a save.
   func postDidSave(_ saved: SavedObjects) {
+    saving.beginTelling()
+    defer { saving.endTelling() }
     let changes = saved.changes
     post(.managedObjectContextDidSave, saved.userInfo)
     post(

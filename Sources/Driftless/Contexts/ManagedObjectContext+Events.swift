@@ -36,27 +36,33 @@ extension ManagedObjectContext {
     undoManager?.endEvent()
     let objects = graph.ledger.takeEvent()
     guard !objects.isEmpty else { return }
-    var lists: [NotificationKey: [ManagedObject]] = [:]
+    // Most events are of one kind: the others are not looked for.
+    var restCount = objects.count
+    func take(_ isWanted: (ManagedObject) -> Bool) -> [ManagedObject] {
+      guard restCount > 0 else { return [] }
+      let list = objects.selected(isWanted)
+      restCount -= list.count
+      return list
+    }
     // An object that was inserted and deleted is in none of the lists, as if it had never been.
-    for (key, isInserted, isDeleted, isRefreshed) in [
-      (NotificationKey.insertedObjects, true, false, false), (.updatedObjects, false, false, false),
-      (.deletedObjects, false, true, false), (.refreshedObjects, false, false, true),
-    ] {
-      let list = objects.selected {
-        $0.state.contains(.insertedInEvent) == isInserted
-          && $0.state.contains(.deletedInEvent) == isDeleted
-          && (isInserted || isDeleted
-            || ($0.state.contains(.refreshedInEvent) && $0.changedInEvent.isEmpty) == isRefreshed)
-      }
-      lists[key] = list
-      if list.count == objects.count { break }
+    let inserted = take {
+      $0.state.contains(.insertedInEvent) && !$0.state.contains(.deletedInEvent)
+    }
+    let updated = take {
+      $0.state.isDisjoint(with: [.insertedInEvent, .deletedInEvent])
+        && !($0.state.contains(.refreshedInEvent) && $0.changedInEvent.isEmpty)
+    }
+    let deleted = take {
+      $0.state.contains(.deletedInEvent) && !$0.state.contains(.insertedInEvent)
+    }
+    let refreshed = take {
+      $0.state.isDisjoint(with: [.insertedInEvent, .deletedInEvent])
+        && $0.state.contains(.refreshedInEvent) && $0.changedInEvent.isEmpty
     }
     graph.ledger.end(objects)
     postObjectsDidChange([
-      .insertedObjects: lists[.insertedObjects] ?? [],
-      .updatedObjects: lists[.updatedObjects] ?? [],
-      .deletedObjects: lists[.deletedObjects] ?? [],
-      .refreshedObjects: lists[.refreshedObjects] ?? [],
+      .insertedObjects: inserted, .updatedObjects: updated, .deletedObjects: deleted,
+      .refreshedObjects: refreshed,
     ])
   }
 

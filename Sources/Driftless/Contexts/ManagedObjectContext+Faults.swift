@@ -30,7 +30,7 @@ extension ManagedObjectContext: ObjectSource {
       !object.state.contains(.preparing)
     else { return }
     object.state.delete()
-    graph.ledger.list(object)
+    graph.ledger.noteLost(object)
     graph.ledger.noteInEvent(object)
     object.state.note(.deletedInEvent)
   }
@@ -50,7 +50,7 @@ extension ManagedObjectContext: ObjectSource {
     guard !wasDeleted else { return false }
     object.cutUnsavedReferences()
     object.state.delete()
-    graph.ledger.list(object)
+    if saving.isSaving { graph.ledger.list(object) } else { graph.ledger.noteLost(object) }
     return true
   }
 

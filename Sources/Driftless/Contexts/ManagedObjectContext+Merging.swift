@@ -14,7 +14,7 @@ extension ManagedObjectContext {
 
   /// Takes over what waits in the inbox, as one.
   func takeNews() {
-    let news = inbox.takeAll()
+    guard let news = inbox.takeAll() else { return }
     var parts = news.saves.filter { $0.source != number }.flatMap(\.parts)
     parts += news.doubtful.lazy.filter(stores.has).map(partOfAll)
     for commits in news.commits where stores.has(commits.plan) {

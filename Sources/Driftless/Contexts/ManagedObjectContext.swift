@@ -80,7 +80,7 @@ public final class ManagedObjectContext {
     /// Whether objects may be made before the coordinator has a store: they wait for one.
     package var makesObjectsWithoutStore = false
     /// Whether what others deleted is, after a merge, a deleted object of the context, whatever was changed of it, until the next
-    /// save lets go of it. Otherwise it leaves at once, unless it has unsaved changes.
+    /// save lets go of it, or everybody else did. Otherwise it leaves at once, unless it has unsaved changes.
     package var keepsMergedDeletes = false
   }
 
@@ -235,5 +235,5 @@ public final class ManagedObjectContext {
   }
 
   /// Objects with unsaved changes, in the order of their first; some may have lost theirs since.
-  var changedObjects: [ManagedObject] { graph.ledger.changed }
+  var changedObjects: [ManagedObject] { graph.ledger.unsaved }
 }

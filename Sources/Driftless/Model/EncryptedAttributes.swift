@@ -7,11 +7,6 @@ extension AttributeDescription {
   /// never sealed: transient and derived attributes are not.
   package var isEncrypted: Bool {
     guard !isKeptInMemory, !(self is DerivedAttributeDescription) else { return false }
-    return saysEncrypted || composite?.isEncrypted ?? false
-  }
-
-  private var saysEncrypted: Bool {
-    guard let text = userInfo[Self.encryptedKey] else { return false }
-    return ["1", "true", "yes"].contains(text.lowercased())
+    return userInfo.declares(Self.encryptedKey) || composite?.isEncrypted ?? false
   }
 }

@@ -27,8 +27,7 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
     var superentityName: String?
     var uniquenessConstraints: [[String]] = []
     var indexes: [FetchIndexDescription] = []
-    var userInfo: [String: String] = [:]
-    var givenUserInfo: [AnyHashable: Any]?
+    var userInfo = UserInfo()
     var versionHashModifier: String?
     var renamingIdentifier: String?
     var coreSpotlightDisplayNameFormat: String?
@@ -141,18 +140,13 @@ public final class EntityDescription: @unchecked Sendable {  // frozen before it
   /// What an app notes about the entity. Policies ride in it.
   @_disfavoredOverload
   public var userInfo: [String: String] {
-    get { values.userInfo }
-    set {
-      edit {
-        $0.userInfo = newValue
-        $0.givenUserInfo = nil
-      }
-    }
+    get { values.userInfo.texts }
+    set { edit { $0.userInfo.texts = newValue } }
   }
-  /// What was given as `userInfo` under Core Data's names, where not all of it is text: a file has the texts alone.
+  /// ``UserInfo/given``.
   package var givenUserInfo: [AnyHashable: Any]? {
-    get { values.givenUserInfo }
-    set { edit { $0.givenUserInfo = newValue } }
+    get { values.userInfo.given }
+    set { edit { $0.userInfo.given = newValue } }
   }
   /// Any text: another one gives another version hash.
   public var versionHashModifier: String? {

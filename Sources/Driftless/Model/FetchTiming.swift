@@ -16,8 +16,8 @@ extension EntityDescription {
   ///
   /// It rides in `userInfo` under ``FetchTiming/userInfoKey``.
   public var fetchTiming: FetchTiming? {
-    get { userInfo[FetchTiming.userInfoKey].flatMap(FetchTiming.init(rawValue:)) }
-    set { userInfo[FetchTiming.userInfoKey] = newValue?.rawValue }
+    get { userInfo.fetchTiming }
+    set { userInfo.fetchTiming = newValue }
   }
 
   /// What the model says for one of the entity's attributes.
@@ -37,7 +37,7 @@ extension AttributeDescription {
   ///
   /// It rides in `userInfo` under ``FetchTiming/userInfoKey``.
   public var fetchTiming: FetchTiming? {
-    get { userInfo[FetchTiming.userInfoKey].flatMap(FetchTiming.init(rawValue:)) }
-    set { userInfo[FetchTiming.userInfoKey] = newValue?.rawValue }
+    get { userInfo.fetchTiming }
+    set { userInfo.fetchTiming = newValue }
   }
 }

@@ -11,8 +11,7 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
     var name = ""
     var isOptional = true
     var isTransient = false
-    var userInfo: [String: String] = [:]
-    var givenUserInfo: [AnyHashable: Any]?
+    var userInfo = UserInfo()
     var versionHashModifier: String?
     var renamingIdentifier: String?
     var isIndexed = false
@@ -48,18 +47,13 @@ open class PropertyDescription: @unchecked Sendable {  // frozen before it is sh
   /// What an app notes about the property. A conflict policy rides in it.
   @_disfavoredOverload
   public var userInfo: [String: String] {
-    get { values.userInfo }
-    set {
-      edit {
-        $0.userInfo = newValue
-        $0.givenUserInfo = nil
-      }
-    }
+    get { values.userInfo.texts }
+    set { edit { $0.userInfo.texts = newValue } }
   }
-  /// What was given as `userInfo` under Core Data's names, where not all of it is text: a file has the texts alone.
+  /// ``UserInfo/given``.
   package var givenUserInfo: [AnyHashable: Any]? {
-    get { values.givenUserInfo }
-    set { edit { $0.givenUserInfo = newValue } }
+    get { values.userInfo.given }
+    set { edit { $0.userInfo.given = newValue } }
   }
   /// Any text: another one gives another version hash.
   public var versionHashModifier: String? {

@@ -4,8 +4,5 @@ extension RelationshipDescription {
   public static let treeKey = "driftless.tree"
 
   /// Whether the model declares the to-one relationship the parent of a tree.
-  package var isTree: Bool {
-    guard !isToMany, let text = userInfo[Self.treeKey] else { return false }
-    return ["1", "true", "yes"].contains("\(text)".lowercased())
-  }
+  package var isTree: Bool { !isToMany && userInfo.declares(Self.treeKey) }
 }

@@ -1,4 +1,5 @@
-/// Which objects of a graph have unsaved changes, and which changed in the event that goes on. Objects in it are held.
+/// Which objects of a graph have unsaved changes, and which changed in the event that goes on. Objects in it are held, but for those
+/// that others deleted: a context that never saves would hold them for ever.
 ///
 /// It keeps the flags by which an object knows that it is listed.
 struct ChangeLedger {
@@ -14,16 +15,61 @@ struct ChangeLedger {
   var eventBegan: (() -> Void)?
   /// What changed objects add to relationships whose members know nothing of it.
   var claims = MemberClaims()
-  /// Of objects in the event, by slot.
-  private var valuesBeforeEvent: [ObjectIdentifier: [Int: PropertyValue]] = [:]
+  /// Of objects in the event.
+  private var valuesBeforeEvent: [SlotOfObject: PropertyValue] = [:]
   /// Objects that left the graph and still stand in one of the first two lists, which hold them.
   private var departed: Set<ObjectIdentifier> = []
+  /// What others deleted, and nobody changed here.
+  private var lost: [Lost] = []
+  /// With so many it is looked which of them are still there.
+  private var lostMax = Self.lostLeast
+  private static let lostLeast = 16
   #if DEBUG
     /// How many entries were looked at to answer ``isFree(_:)``, for tests.
     private(set) var lookCount = 0
   #endif
 
+  private struct SlotOfObject: Hashable {
+    let object: ObjectIdentifier
+    let slot: Int
+  }
+
+  private static let smallEvent = 16
+
+  private struct Lost {
+    weak var object: ManagedObject?
+
+    /// Nil once it is gone, lost no more, or listed.
+    var remaining: ManagedObject? {
+      object.flatMap { $0.state.contains(.deleted) && !$0.state.contains(.listed) ? $0 : nil }
+    }
+  }
+
   // MARK: Unsaved changes
+
+  /// Those that are listed, and those that others deleted and somebody holds.
+  var unsaved: [ManagedObject] {
+    lost.isEmpty ? changed : changed + lost.compactMap(\.remaining)
+  }
+
+  /// An object that others deleted is a deleted one for as long as somebody holds it.
+  mutating func noteLost(_ object: ManagedObject) {
+    assert(object.state.contains(.deleted), "what is lost is deleted")
+    guard !object.state.contains(.listed) else { return }
+    if lost.count >= lostMax {
+      lost.removeAll { $0.remaining == nil }
+      lostMax = max(Self.lostLeast, 2 * lost.count)
+    }
+    lost.append(Lost(object: object))
+  }
+
+  /// Lists those that others deleted: a save is about to go through all.
+  mutating func holdLost() {
+    guard !lost.isEmpty else { return }
+    for object in lost.compactMap(\.remaining) { list(object) }
+    lost = []
+    lostMax = Self.lostLeast
+  }
 
   mutating func list(_ object: ManagedObject) {
     if object.state.enter(.listed) { changed.append(object) }
@@ -62,6 +108,7 @@ struct ChangeLedger {
   /// - Parameter flags: What the objects lose with it.
   /// - Returns: Those that were listed. Who holds them last decides when they go.
   mutating func unlistAll(clearing flags: ObjectState.Flag = []) -> [ManagedObject] {
+    holdLost()
     let listed = changed
     changed = []
     claims.removeAll()
@@ -89,11 +136,11 @@ struct ChangeLedger {
 
   /// Keeps what an object had at a slot before this event, where that is not what was read or saved last.
   mutating func keep(_ value: PropertyValue, of object: ManagedObject, at slot: Int) {
-    valuesBeforeEvent[ObjectIdentifier(object), default: [:]][slot] = value
+    valuesBeforeEvent[SlotOfObject(object: ObjectIdentifier(object), slot: slot)] = value
   }
 
   func valueBeforeEvent(of object: ManagedObject, at slot: Int) -> PropertyValue? {
-    valuesBeforeEvent[ObjectIdentifier(object)]?[slot]
+    valuesBeforeEvent[SlotOfObject(object: ObjectIdentifier(object), slot: slot)]
   }
 
   mutating func noteInEvent(_ object: ManagedObject) {
@@ -108,7 +155,12 @@ struct ChangeLedger {
   mutating func takeEvent() -> [ManagedObject] {
     let objects = inEvent
     inEvent = []
-    valuesBeforeEvent = [:]
+    // Most events are small, and follow each other.
+    if valuesBeforeEvent.count <= Self.smallEvent {
+      valuesBeforeEvent.removeAll(keepingCapacity: true)
+    } else {
+      valuesBeforeEvent = [:]
+    }
     assert(
       objects.allSatisfy { $0.state.contains(.inEvent) || $0.graph == nil },
       "what is in the event knows it, as long as it is in a graph")
@@ -159,6 +211,7 @@ struct ChangeLedger {
     changed = changed.filter(isKept)
     inEvent = inEvent.filter(isKept)
     watched = watched.filter { !isLost($0) }
+    lost.removeAll { $0.remaining.map(isLost) ?? true }
   }
 
   /// Holds nothing any more.
@@ -172,5 +225,6 @@ struct ChangeLedger {
     watched = []
     claims.removeAll()
     departed = []
+    lost = []
   }
 }

@@ -36,7 +36,7 @@ final class CommitNotifications: Sendable {
   enum Posting {
     /// On the thread that committed, before the save returns.
     case whereCommitted
-    /// On a queue of its own.
+    /// On a queue of the store's own.
     case aside
     case never
 
@@ -76,13 +76,14 @@ final class CommitNotifications: Sendable {
   private let url: URL?
   private let store: String
   private let posting: Posting
-  /// Of all stores, as they come.
-  private static let postingQueue = DispatchQueue(label: "driftless.remote-changes")
+  /// For what is posted aside: an observer that waits holds up no other store's.
+  private let postingQueue: DispatchQueue?
 
   init(url: URL?, store: String, _ posting: Posting = .whereCommitted) {
     self.url = url
     self.store = store
     self.posting = posting
+    postingQueue = posting == .aside ? DispatchQueue(label: "driftless.remote-changes") : nil
   }
 
   /// A transaction was committed. One that was told before is not told again.
@@ -155,7 +156,7 @@ final class CommitNotifications: Sendable {
     switch posting {
     case .never: return
     case .whereCommitted: postHere(transaction)
-    case .aside: Self.postingQueue.async { self.postHere(transaction) }
+    case .aside: postingQueue?.async { self.postHere(transaction) }
     }
   }
 

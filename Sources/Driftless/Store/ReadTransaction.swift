@@ -206,26 +206,28 @@ package class ReadTransaction {
       """, target.key)
   }
 
-  /// The objects of one entity, with keys of a range, whose property, a to-one relationship, refers to nothing.
+  /// The objects of one entity, with keys of some ranges, that have nothing in one of some properties.
   package func keys(
-    of number: Int32, without slot: Int, in range: ClosedRange<Int64>
+    of number: Int32, withoutAnyOf slots: PropertyMask, in ranges: [ClosedRange<Int64>]
   ) throws -> [ObjectKey] {
     guard let entity = schema.entity(numbered: number) else { return [] }
     let table = schema.table(for: entity)
-    guard let binding = table.slotBindings(for: entity).first(where: { $0.slot == slot }) else {
-      return []
-    }
+    let tests = table.slotBindings(for: entity).filter { slots.contains($0.slot) }
+      .map { "+\"\(table.columns[$0.column].name)\" IS NULL" }
+    guard !tests.isEmpty else { return [] }
     let statement = try connection.prepare(
       """
       SELECT Z_PK FROM "\(table.name)" WHERE Z_PK BETWEEN ? AND ? AND Z_ENT = ?
-      AND +"\(table.columns[binding.column].name)" IS NULL ORDER BY Z_PK
+      AND (\(tests.joined(separator: " OR "))) ORDER BY Z_PK
       """)
-    defer { statement.reset() }
-    statement.bind(range.lowerBound, at: 1)
-    statement.bind(range.upperBound, at: 2)
-    statement.bind(Int64(number), at: 3)
     var keys: [ObjectKey] = []
-    while try statement.step() { keys.append(ObjectKey(entity: number, key: statement.int64(0))) }
+    for range in ranges {
+      defer { statement.reset() }
+      statement.bind(range.lowerBound, at: 1)
+      statement.bind(range.upperBound, at: 2)
+      statement.bind(Int64(number), at: 3)
+      while try statement.step() { keys.append(ObjectKey(entity: number, key: statement.int64(0))) }
+    }
     return keys
   }
 

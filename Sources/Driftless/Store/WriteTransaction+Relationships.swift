@@ -5,10 +5,15 @@ extension WriteTransaction {
   /// Adds `destinations` to a many-to-many relationship of `source`. Pairs that exist stay.
   ///
   /// The change of the relationship is recorded by the caller (`recordUpdate`), once for each object.
+  ///
+  /// - Parameter isPlacedLater: The caller says where they stand in an ordered relationship (`setOrder`), once it has added all of
+  ///   them; else they come last.
   package func addPairs(
-    _ relationship: RelationshipDescription, _ source: ObjectKey, _ destinations: [ObjectKey]
+    _ relationship: RelationshipDescription, _ source: ObjectKey, _ destinations: [ObjectKey],
+    isPlacedLater: Bool = false
   ) throws {
-    try changePairs(relationship, source, destinations, adds: true)
+    try changePairs(
+      relationship, source, destinations, adds: true, isPlacedLater: isPlacedLater)
   }
 
   /// A pair of a many-to-many relationship, by the keys of source and destination.
@@ -61,7 +66,7 @@ extension WriteTransaction {
 
   private func changePairs(
     _ relationship: RelationshipDescription, _ source: ObjectKey, _ destinations: [ObjectKey],
-    adds: Bool
+    adds: Bool, isPlacedLater: Bool = false
   ) throws {
     let plan = try pairPlan(relationship, adds: adds)
     guard !destinations.isEmpty else { return }
@@ -83,7 +88,7 @@ extension WriteTransaction {
         try statement.run()
       }
     }
-    if adds, plan.join.destinationOrderColumn != nil {
+    if adds, !isPlacedLater, plan.join.destinationOrderColumn != nil {
       let added = Set(destinations)
       try setOrder(
         relationship, source,

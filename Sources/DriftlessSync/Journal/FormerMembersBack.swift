@@ -77,10 +77,8 @@ struct FormerMembersBack {
       try transaction.update(member, PropertyMask([slot]), values: values, expectedVersion: nil)
     }
     guard relationship.isOrdered, !added.isEmpty else { return }
-    if let inverse = relationship.inverseRelationship {
-      for member in added { try transaction.setLastPlace(of: member, in: inverse) }
-    }
-    try transaction.setOrder(relationship, key, members + former.without(members))
+    try transaction.setOrder(
+      relationship, key, members + former.without(members), added: Set(added.map(\.key)))
   }
 }
 

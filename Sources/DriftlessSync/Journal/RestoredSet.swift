@@ -36,7 +36,7 @@ struct RestoredSet {
 
   private func change(_ change: ElementChange, order: [ObjectKey]) throws {
     try transaction.removePairs(relationship, key, change.removes)
-    try transaction.addPairs(relationship, key, change.adds)
+    try transaction.addPairs(relationship, key, change.adds, isPlacedLater: true)
     if relationship.isOrdered { try transaction.setOrder(relationship, key, order) }
     try record(relationship, of: key)
     guard let inverse = relationship.inverseRelationship else { return }

@@ -90,7 +90,9 @@ final class LackedValues {
     for (number, ranges) in newcomers {
       for slot in transaction.schema.requiredFollowers(numbered: number).indexes {
         for range in ranges {
-          for key in try transaction.keys(of: number, without: slot, in: range.keys) {
+          for key in try transaction.keys(
+            of: number, withoutAnyOf: PropertyMask([slot]), in: [range.keys])
+          {
             note(key, slot, had: .null, range.side)
           }
         }
@@ -197,44 +199,52 @@ final class LackedValues {
   private static func noteEmpty(
     _ pending: PendingSet, _ transaction: WriteTransaction, by state: ReplicaState, at now: Date
   ) throws {
-    let schema = transaction.schema
-    var edited: [Int32: [Int64]] = [:]
-    for (key, object) in pending.objects where object.whole != .delete {
-      guard !schema.requiredMask(numbered: key.entity).isEmpty else { continue }
-      edited[key.entity, default: []].append(key.key)
-    }
-    for (number, keys) in edited.sorted(by: { $0.key < $1.key }) {
-      guard let slots = schema.entity(numbered: number)?.layout.slots else { continue }
-      var required = schema.requiredMask(numbered: number)
-      required.subtract(schema.requiredFollowers(numbered: number))
-      let ranges = ranges(of: keys.sorted())
-      for slot in required.indexes {
-        for range in ranges {
-          for key in try transaction.keys(of: number, without: slot, in: range) {
-            guard let object = pending[key], object.whole != .delete,
-              try transaction.knownOwnRow(key)?.lost.contains(slot) == false
-            else { continue }
-            try transaction.connection.perform(
-              "INSERT OR IGNORE INTO ZDL_LACKED VALUES (?, ?, ?, ?, ?, ?, ?)",
-              [
-                .integer(Int64(key.entity)), .integer(key.key), .text(slots[slot].name),
-                .blob(RowArchive.encode([PropertyValue.null])), .uuid(state.replica),
-                .unsigned(state.cursor), .real(now.timeIntervalSince1970),
-              ])
-          }
+    for (edited, ranges) in editedRanges(pending, transaction.schema) {
+      guard let slots = transaction.schema.entity(numbered: edited.entity)?.layout.slots else {
+        continue
+      }
+      for key in try transaction.keys(
+        of: edited.entity, withoutAnyOf: edited.required, in: ranges)
+      {
+        guard let row = try transaction.knownOwnRow(key) else { continue }
+        for slot in edited.required.indexes
+        where row.values[slot].isNull && !row.lost.contains(slot) {
+          try transaction.connection.perform(
+            "INSERT OR IGNORE INTO ZDL_LACKED VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+              .integer(Int64(key.entity)), .integer(key.key), .text(slots[slot].name),
+              .blob(RowArchive.encode([PropertyValue.null])), .uuid(state.replica),
+              .unsigned(state.cursor), .real(now.timeIntervalSince1970),
+            ])
         }
       }
     }
   }
 
-  /// Ascending keys as ranges; rows that lie between near ones are looked at as well.
-  private static func ranges(of keys: [Int64]) -> [ClosedRange<Int64>] {
-    var ranges: [ClosedRange<Int64>] = []
-    for key in keys {
-      if let last = ranges.last, key - last.upperBound < 1_000 {
-        ranges[ranges.count - 1] = last.lowerBound...key
+  /// What edits may have left empty.
+  private struct Edited: Hashable {
+    var entity: Int32
+    var required: PropertyMask
+  }
+
+  /// The rows that were edited, and no others: runs of those of which the same was edited.
+  private static func editedRanges(
+    _ pending: PendingSet, _ schema: StoreSchema
+  ) -> [Edited: [ClosedRange<Int64>]] {
+    var ranges: [Edited: [ClosedRange<Int64>]] = [:]
+    pending.objects.forEachInOrder { key, object in
+      guard object.whole != .delete else { return }
+      var required = schema.requiredMask(numbered: key.entity)
+      required.subtract(schema.requiredFollowers(numbered: key.entity))
+      if object.whole == .none { required.formIntersection(object.properties) }
+      guard !required.isEmpty else { return }
+      let edited = Edited(entity: key.entity, required: required)
+      if let last = ranges[edited]?.last, last.upperBound == key.key - 1,
+        let count = ranges[edited]?.count
+      {
+        ranges[edited]?[count - 1] = last.lowerBound...key.key
       } else {
-        ranges.append(key...key)
+        ranges[edited, default: []].append(key.key...key.key)
       }
     }
     return ranges

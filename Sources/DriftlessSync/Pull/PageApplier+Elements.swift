@@ -58,10 +58,15 @@ extension PageApplier {
   }
 
   /// Writes pairs. History names both ends of each: contexts refresh by it.
-  func changePairs(_ change: ElementChange, of key: ObjectKey) throws {
+  ///
+  /// - Parameter isPlacedLater: The caller says where they stand, once all are there.
+  func changePairs(
+    _ change: ElementChange, of key: ObjectKey, isPlacedLater: Bool = false
+  ) throws {
     guard !change.adds.isEmpty || !change.removes.isEmpty else { return }
     try transaction.removePairs(change.relationship, key, change.removes)
-    try transaction.addPairs(change.relationship, key, change.adds)
+    try transaction.addPairs(
+      change.relationship, key, change.adds, isPlacedLater: isPlacedLater)
     try record(change.relationship, of: key)
     guard let inverse = change.relationship.inverseRelationship else { return }
     for element in change.adds + change.removes { try record(inverse, of: element) }

@@ -96,7 +96,8 @@ extension PageApplier {
       if isInZone { change.backInZone.append(element) }
       setChanges.changes[source] = change
       try changePairs(
-        ElementChange(relationship: relationship, adds: [element], removes: []), of: source.key)
+        ElementChange(relationship: relationship, adds: [element], removes: []), of: source.key,
+        isPlacedLater: true)
     }
   }
 

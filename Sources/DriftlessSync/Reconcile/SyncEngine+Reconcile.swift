@@ -334,7 +334,7 @@ extension SyncEngine {
     because cause: Reconciliation.Cause? = nil, _ report: inout SyncReport,
     exporting body: (WriteTransaction, inout ReplicaState) throws -> (count: Int, export: URL?)
   ) async throws {
-    pendingCache = nil
+    (pendingCache, undoneCache) = (nil, nil)
     let done = try bookkeep { transaction in
       var state = try Self.state(on: transaction.connection, of: store)
       guard state.zoneID == known.zoneID, state.generation == known.generation else {

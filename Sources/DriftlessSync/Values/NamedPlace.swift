@@ -152,9 +152,10 @@ struct NamedPlace: Hashable {
 }
 
 /// What undos that the zone has not taken yet went back to, by value: all that is pending is looked through for it, once for as long
-/// as nothing is edited.
+/// as nothing is edited or merged.
 struct UndonePlaces {
   private let acknowledged: Int64
+  private let cursor: UInt64
   private let generation: UUID
   private var through: Int64
   private let places: [LargeValue: [NamedPlace]]
@@ -163,7 +164,7 @@ struct UndonePlaces {
     _ pending: PendingSet, _ state: ReplicaState, _ transaction: ReadTransaction,
     _ schema: SyncSchema
   ) throws {
-    (acknowledged, generation) = (state.acknowledged, state.generation)
+    (acknowledged, cursor, generation) = (state.acknowledged, state.cursor, state.generation)
     through = pending.through
     places = Dictionary(
       grouping: try NamedPlace.undone(pending, transaction, schema), by: \.value)
@@ -174,7 +175,9 @@ struct UndonePlaces {
 
   /// Whether nothing was edited or settled since that could have brought more of them.
   mutating func areAll(_ state: ReplicaState, _ transaction: ReadTransaction) throws -> Bool {
-    guard acknowledged == state.acknowledged, generation == state.generation else { return false }
+    guard acknowledged == state.acknowledged, cursor == state.cursor,
+      generation == state.generation
+    else { return false }
     var isEdited = false
     through = try transaction.forEachLocalChange(after: through) { _, _, _ in isEdited = true }
     return !isEdited

@@ -53,6 +53,8 @@ extension SyncEngine {
     let bytes = Self.bytesToPlace(
       places.reduce(0) { $0.addingClamped(Int(clamping: $1.value.length)) })
     guard hasRoom(for: bytes) else { return .noRoom(bytes) }
+    // It brings no more of them.
+    let undone = undoneCache
     do {
       try settling { applier, _ -> Void in
         for place in places
@@ -60,6 +62,7 @@ extension SyncEngine {
           try applier.takeIn(place.row(by: applier))
         }
       }
+      undoneCache = undone
       return nil
     } catch let error as StoreError where error.code == .diskFull {
       return .noRoom(bytes)

@@ -11,6 +11,7 @@ extension ManagedObjectContext {
   /// store that cannot commit then, for want of space say, stays behind the others.
   ///
   /// Without changes nothing is written, and observers are told of a save of nothing; what one that is told before inserts is saved.
+  /// A save without changes by one that is being told of a save is told to nobody.
   /// When it throws, nothing is saved and the context keeps its changes. An error that an accessor met keeps being thrown until ``rollback()`` or ``clearAccessorErrors()``.
   /// - Throws: ``ValidationFailure`` with all that is wrong, or an error of an override as it is when it is the only one,
   ///   ``SaveConflictError`` when another save changed the same objects and ``ConstraintConflictError`` when a uniqueness
@@ -36,6 +37,8 @@ extension ManagedObjectContext {
     defer { doPostponed() }
     saving.begin()
     defer { saving.end() }
+    if saving.isTelling, !hasChanges { return forgetUnchanged() }
+    graph.ledger.holdLost()
     post(.managedObjectContextWillSave)
     guard hasChanges else { return endSaveOfNothing() }
     if parent == nil { try requireStores() }

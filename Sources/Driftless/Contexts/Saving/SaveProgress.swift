@@ -11,6 +11,8 @@ struct SaveProgress {
   /// Whether a save is writing its objects. What merge policies and objects' methods do meanwhile must not take them from
   /// it.
   private(set) var isWritingObjects = false
+  /// How many saves observers are being told of, one within the other.
+  private var tellingDepth = 0
   /// Objects are told that they go; a reset waits for that.
   private(set) var isDismissing = false
   private var isResetDue = false
@@ -54,6 +56,16 @@ struct SaveProgress {
   }
 
   mutating func endWriting() { isWriting = false }
+
+  /// Whether observers are being told of a save. One that saves again without changes is told of no other: it would save again.
+  var isTelling: Bool { tellingDepth > 0 }
+
+  mutating func beginTelling() { tellingDepth += 1 }
+
+  mutating func endTelling() {
+    assert(isTelling, "what ends has begun")
+    tellingDepth -= 1
+  }
 
   mutating func end() {
     assert(!isWritingObjects, "no save ends while it writes")

@@ -118,14 +118,16 @@ enum NewFile {
   static func write(at url: URL, _ body: (URL) throws -> Void) throws {
     let whole = try make(partialURL(of: url), for: url, body)
     guard rename(whole.path, url.path) == 0 else {
+      // Another one had a whole file meanwhile, and gave one of both the name.
+      if errno == ENOENT { throw busy(url) }
       defer { remove(whole) }
       throw failure(url)
     }
     try synchronize(url.deletingLastPathComponent())
   }
 
-  /// The whole file, under a name that nobody else knows. Who finds it under its own may open it as a database at once, and would
-  /// lose its locks when a descriptor of it is closed: so none is left open by then.
+  /// The whole file, under a name that nobody opens. Who finds it under its own may open it as a database at once, and would
+  /// lose its locks when a descriptor of it is closed: so none is left open by then. One that a killed process left is replaced by the next.
   private static func make(
     _ partial: URL, for url: URL, _ body: (URL) throws -> Void
   ) throws -> URL {
@@ -135,10 +137,7 @@ enum NewFile {
     do {
       try body(partial)
       try synchronize(partial)
-      // No longer than the other name.
-      let number = String(UInt32.random(in: 1 << 24..<1 << 28), radix: 16)
-      let whole = url.deletingLastPathComponent()
-        .appendingPathComponent(".\(url.lastPathComponent).\(number)")
+      let whole = wholeURL(of: url)
       guard rename(partial.path, whole.path) == 0 else { throw failure(url) }
       return whole
     } catch {
@@ -167,9 +166,7 @@ enum NewFile {
       guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
         defer { close(descriptor) }
         guard errno == EWOULDBLOCK else { throw failure(partial) }
-        throw StoreError(
-          .busy, "Another process writes \(url.path).",
-          suggestion: "Let it end, or give another name.")
+        throw busy(url)
       }
       var (own, there) = (stat(), stat())
       guard fstat(descriptor, &own) == 0, lstat(partial.path, &there) == 0,
@@ -200,6 +197,17 @@ enum NewFile {
 
   static func partialURL(of url: URL) -> URL {
     url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).partial")
+  }
+
+  /// No longer than the name of the one that is not whole.
+  private static func wholeURL(of url: URL) -> URL {
+    url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).whole")
+  }
+
+  private static func busy(_ url: URL) -> StoreError {
+    StoreError(
+      .busy, "Another process writes \(url.path).",
+      suggestion: "Let it end, or give another name.")
   }
 
   /// Removes a file, and what SQLite left beside it.

@@ -68,6 +68,21 @@ enum StoreSettings {
     }
   }
 
+  /// The values of all settings whose names begin so, in the order of the names.
+  static func values(
+    beginning prefix: String, on connection: SQLiteConnection
+  ) throws -> [SQLiteValue] {
+    try connection.rows(
+      "SELECT value FROM ZDL_STORE WHERE key >= ?1 AND substr(key, 1, length(?1)) = ?1 ORDER BY key",
+      .text(prefix)
+    ).map { $0[0] }
+  }
+
+  static func remove(beginning prefix: String, on connection: SQLiteConnection) throws {
+    try connection.run(
+      "DELETE FROM ZDL_STORE WHERE key >= ?1 AND substr(key, 1, length(?1)) = ?1", .text(prefix))
+  }
+
   /// Sets a value where there is none.
   static func setIfMissing(
     _ name: String, _ value: SQLiteValue, on connection: SQLiteConnection
@@ -121,12 +136,22 @@ extension ReadTransaction {
   package func setting(_ name: String) throws -> SQLiteValue? {
     try StoreSettings.value(of: name, on: connection)
   }
+
+  /// What is set by names that begin so, in the order of the names.
+  package func settings(beginning prefix: String) throws -> [SQLiteValue] {
+    try StoreSettings.values(beginning: prefix, on: connection)
+  }
 }
 
 extension WriteTransaction {
   /// Sets or removes a flag or text of the store's own.
   package func setSetting(_ name: String, _ value: SQLiteValue?) throws {
     try StoreSettings.set(name, value, on: connection)
+  }
+
+  /// Removes what is set by names that begin so.
+  package func removeSettings(beginning prefix: String) throws {
+    try StoreSettings.remove(beginning: prefix, on: connection)
   }
 
   /// Whether deletes keep their rows and counters their bases from now on.

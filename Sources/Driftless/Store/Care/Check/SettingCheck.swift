@@ -42,10 +42,11 @@ struct SettingCheck: TableCheck {
       "deferredCleanup": .text { _ in true },
       LostCommits.setting: .text { LostCommits(text: $0) != nil },
       LogLink.setting: .text { LogLink(text: $0) != nil },
-      // How far imports came that were cut off: a line, a place and a digest, and the first line that waits for later ones.
+      // How far imports came that were cut off: a line, a place and a digest, the first line that waits for later ones, and
+      // the name by which lines are kept that were passed over.
       "import.places": .text { text in
         text.split(separator: "\n")
-          .allSatisfy { (3...4).contains($0.split(separator: " ").count) }
+          .allSatisfy { (3...5).contains($0.split(separator: " ").count) }
       },
       // The one that programs of before keep.
       "import.place": .text { $0.split(separator: " ").count == 3 },
