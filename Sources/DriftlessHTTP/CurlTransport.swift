@@ -285,8 +285,11 @@ public final class CurlTransport: ZoneTransport {
   public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
     do {
       return try await send(
-        .get, path: HTTPWire.path(ofValue: digest, generation, range),
-        bodyBytesMax: range.count + options.jsonBytesMax
+        .get,
+        path: HTTPWire.path(
+          ofValue: digest, generation, range.prefix(pieces.bound(range.count))),
+        bodyBytesMax: range.count + options.jsonBytesMax, wantedBytes: range.count,
+        repeatsTimeouts: false
       ) { response in
         guard response.mediaType == WirePath.valueType else { throw self.answers.foreign(response) }
         return response.body
@@ -351,9 +354,11 @@ public final class CurlTransport: ZoneTransport {
   /// - Parameters:
   ///   - path: said anew for each attempt.
   ///   - wantedBytes: what the answer shall have at most, where it may be less.
+  ///   - repeatsTimeouts: whether what did not come in time is asked for again here; else who asked decides, and may go on with all else.
   private func send<Answer>(
     _ method: HTTPRequest.Method, path: @autoclosure () -> String, bodyBytesMax: Int,
-    waitSeconds: Int = 0, wantedBytes: Int? = nil, showsToken: Bool = true,
+    waitSeconds: Int = 0, wantedBytes: Int? = nil, repeatsTimeouts: Bool = true,
+    showsToken: Bool = true,
     read: (HTTPResponse) throws -> Answer
   ) async throws -> Answer {
     var attempt = 1
@@ -372,7 +377,7 @@ public final class CurlTransport: ZoneTransport {
         guard await followsRenaming() else { throw error }
       } catch let error as TransportError {
         if let asked, RetryPolicy.isOfLine(error.code) { pieces.broke(asking: asked) }
-        guard
+        guard repeatsTimeouts || error.code != .timedOut,
           let seconds = options.retry.delaySeconds(
             after: error, attempt: attempt, jitter: .random(in: 0..<1))
         else { throw error }

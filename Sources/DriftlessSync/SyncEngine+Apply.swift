@@ -187,6 +187,7 @@ extension SyncEngine {
       transaction: transaction, schema: schema, replica: state.replica, zoneID: state.zoneID,
       pending: pending, acknowledged: state.acknowledged, options: options, now: store.now)
     applier.namedInPage = namedInPage
+    applier.namedByStaged = staged.values
     return applier
   }
 
@@ -232,7 +233,7 @@ extension SyncEngine {
       try KeptFrames.trim(options, dates, on: transaction.connection)
       try RememberedDeletes.trim(dates, on: transaction.connection)
       try LeftZone.forget(transaction)
-      try ValuePieces.trim(transaction)
+      try trimPieces(transaction)
       // The log was there: it has told what became of counts.
       try Self.endOldCounts(transaction)
     }

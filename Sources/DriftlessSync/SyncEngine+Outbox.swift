@@ -249,7 +249,7 @@ extension SyncEngine {
       try dropDeltas(pending, sent: sent?.outbox, transaction)
       if sent != nil {
         try Outbox.clear(on: transaction.connection)
-        try ValuePieces.trim(transaction)
+        try trimPieces(transaction)
       }
       try acknowledgeStates(
         acknowledged: state.acknowledged, kept, pending, transaction)

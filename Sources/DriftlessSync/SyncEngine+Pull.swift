@@ -33,6 +33,7 @@ extension SyncEngine {
     waitSeconds: Int, _ allowsMassDelete: Bool, _ report: inout SyncReport
   ) async throws {
     try lock()
+    valueLine.begin()
     let odd = try oddDefaults()
     try noteMeaning(reads: true)
     try await pullToHead(waitSeconds: waitSeconds, allowsMassDelete, &report)

@@ -83,9 +83,9 @@ extension SyncEngine {
   /// Keeps an entry behind the cursor, and behind those that are kept already.
   private func stage(_ entry: PullPage.Entry, _ generation: UUID) throws {
     if !entry.isOwnHeaderOnly {
-      let staged = try store.read { try StagedEntries.bytes(on: $0.connection) }
+      try store.read { try staged.update($0.connection) }
       try requireRoom(
-        for: staged.addingClamped(entry.frame.count)
+        for: staged.bytes.addingClamped(entry.frame.count)
           .multipliedClamped(by: SyncTuning.appliedShare), "A push of others in several parts")
     }
     try bookkeep { transaction in

@@ -33,13 +33,20 @@ extension SyncEngine {
   /// - Throws: `SyncError` (`massDelete` when so many deletes must be allowed first, `notEnrolled`, `diverged`), `ProtocolError`,
   ///   `StoreError`, what the transport throws, `CancellationError`. What was not acknowledged stays pending.
   public func sync(allowingMassDelete allowsMassDelete: Bool = false) async throws -> SyncReport {
-    let report = try await syncForLoop(allowingMassDelete: allowsMassDelete)
+    let report = try await syncOnce(allowsMassDelete, isOfLoop: false)
     tell(.didSucceed)
     return report
   }
 
   /// `sync` of a loop, which hears of its end by itself.
-  func syncForLoop(allowingMassDelete allowsMassDelete: Bool = false) async throws -> SyncReport {
+  ///
+  /// - Returns: also whether the next one goes on with large values.
+  func syncForLoop() async throws -> (report: SyncReport, hasMore: Bool) {
+    let report = try await syncOnce(false, isOfLoop: true)
+    return (report, valueTurn.hasMore)
+  }
+
+  private func syncOnce(_ allowsMassDelete: Bool, isOfLoop: Bool) async throws -> SyncReport {
     let asked = queue.ticket()
     return try await operation {
       if let last = self.lastSync, last.began > asked, last.allowsMassDelete == allowsMassDelete {
@@ -50,7 +57,7 @@ extension SyncEngine {
       try await self.reconciling(&report) { report in
         let full = try await self.pullWhatFits(allowsMassDelete, &report)
         try await self.runPush(allowsMassDelete, &report, pulledUntil: full)
-        try await self.mendValues()
+        try await self.mendValues(isOfLoop: isOfLoop)
       }
       try self.tellSetAside()
       try self.tellWaitingDeletes(allowsMassDelete)

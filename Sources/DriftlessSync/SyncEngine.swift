@@ -86,7 +86,15 @@ public actor SyncEngine {
   /// Bytes of large values that came and went.
   var valueBytes = 0
   /// Large values that entries of the page name which is applied: what one of them displaces, a later one may have again.
-  var namedInPage: Set<LargeValue> = []
+  var namedInPage = LargeValueSet()
+  /// What entries say that wait for others of their push.
+  var staged = StagedTally()
+  /// How the way to large values does.
+  var valueLine = ValueLine()
+  /// How far one sync goes with large values that are not where they belong.
+  var valueTurn = ValueTurn()
+  /// So long a sync of a loop takes for them.
+  var valueTurnSeconds = SyncTuning.mendedValueSeconds
   /// What it knows of large values that are not where they belong.
   var valueMemory = ValueMemory()
   /// The server may keep parts of a push that was stale.

@@ -40,6 +40,9 @@ enum SyncTuning {
   static let valueBoundsSeconds = 3600
   /// Bytes of large values that are not where they belong which one sync sends, or fetches: it is one thing of many.
   static let mendedValueBytesMax = 256 << 20
+  /// Seconds after which a sync of `run()` asks for no more of them, and the next one begins at once: what was saved meanwhile, and what
+  /// others sent, goes between.
+  static let mendedValueSeconds = 30
   /// Bytes that a value gets when it is sealed, and some more.
   static let sealedCellBytes = 256
   /// Values that the zone lacks, and that a replica hears of: more are heard of once it has some of them back.
@@ -57,12 +60,25 @@ enum SyncTuning {
   static let valueShare = 3
   /// Attempts at a piece of a large value that does not come while the zone answers to all else, before that goes on without it.
   static let valueAttemptsMax = 2
+  /// Such attempts in a row, of whatever values, after which an operation asks for no more of them. Each may take half a minute, where
+  /// something on the way swallows large answers.
+  static let valueFailuresInARowMax = 3
+  /// The same of attempts that failed between others which did not.
+  static let valueFailuresMax = 8
+  /// Seconds before a value at which the way breaks, and at others not, is asked for again; twice as long each time.
+  static let brokenValueSeconds = 60
   /// Places that get their large values in one transaction, and bytes of those: one place at least. Each transaction looks through
   /// what waits to be sent, and is one that a crash, or a full disk, takes back.
   static let placesAtOnce = 64
   static let placedBytesAtOnce = 16 << 20
   /// Large values that are let go of in one transaction.
   static let letGoAtOnce = 16
+  /// Numbers of objects between two that the zone is asked for at once, when it is asked which values it names.
+  static let letGoGapMax: UInt64 = 16
+  /// Seconds that a zone is waited for, before it is let go of only what is known of it: it adds up its log first.
+  static let letGoDigestWaitSeconds = 30
+  /// Bytes. Who sends less of a large value at a time, but at its end, would have a replica ask for ever.
+  static let valuePieceBytesMin = 4 << 10
   /// Answers to pieces of a large value that bring it no further, before a server is taken to be none.
   static let valueAnswersMax = 8
   /// Bytes. What is refused as too large is sent in smaller parts, down to this: no server, and no proxy before one, takes less.

@@ -150,6 +150,13 @@ enum Answer {
       fields: fields + ["\(AnswerCheck.field): \(checkPlace)"])
   }
 
+  /// A piece of a large value.
+  static func piece(_ body: String) -> String {
+    text(
+      body, type: "application/vnd.driftless.value",
+      fields: ["\(AnswerCheck.field): \(checkPlace)"])
+  }
+
   static func text(
     _ body: String, type: String, status: String = "200 OK", fields: [String] = []
   ) -> String {

@@ -100,6 +100,26 @@ struct PendingObjectsTests {
       ])
   }
 
+  @Test("The last key that there is is one like any other")
+  func lastKey() {
+    let keys = [Int64.max - 2, .max - 1, .max].map { ObjectKey(entity: 1, key: $0) }
+    var objects = PendingObjects()
+    var expected: [ObjectKey: PendingObject] = [:]
+    for key in keys {
+      objects[key] = Self.state(1)
+      expected[key] = Self.state(1)
+    }
+    expect(objects, are: expected)
+    objects[keys[2]] = nil
+    expected[keys[2]] = nil
+    expect(objects, are: expected)
+    var places = NewPlaces(keys) { $0.entity }
+    for (place, key) in keys.enumerated() {
+      #expect(places.place(root: 1, key: key.key) == Int32(place))
+    }
+    #expect(places.keyRuns.map(\.count) == [3])
+  }
+
   @Test("New objects have the places that they have one after the other, whatever their runs")
   func places() {
     let keys = [(2, 5), (2, 6), (2, 7), (3, 1), (3, 2), (2, 1), (4, 9), (2, 8)].map {

@@ -207,6 +207,77 @@ struct ValueLetGoTests {
     #expect(try SyncEngine.check(store).isSound)
   }
 
+  @Test("What is asked for once more while it is done is done once more")
+  func askedAgain() async throws {
+    let (shop, ids) = try await Self.photos()
+    let store = shop[1].store
+    try SyncEngine.askToLetGo(of: store, object: ids[0])
+    let begun = try store.read { try LetGoRequest.waiting($0) }
+    let notes = try store.read { try WantedValues.Notes($0) }
+    try SyncEngine.askToLetGo(of: store, object: ids[0])
+    let waiting = try store.read { try LetGoRequest.waiting($0) }
+    #expect(waiting.count == 1 && !begun.contains(waiting[0]))
+    #expect(
+      try store.read { try WantedValues.Notes($0) }.asksForMore(than: notes), "it is heard of")
+    shop.ways[1].set(
+      .init(beforeValue: {
+        if try SyncEngine.letGoReport(of: store) == nil,
+          try store.read({ try LetGoRequest.waiting($0) }) == waiting
+        {
+          try SyncEngine.askToLetGo(of: store, object: ids[0])
+        }
+      }))
+    try await shop[1].sync()
+    #expect(try store.read { try LetGoRequest.waiting($0) }.isEmpty)
+    #expect(try SyncEngine.letGoReport(of: store)?.counts == [1, 50_000, 0, 0])
+    #expect(try SyncEngine.check(store).isSound)
+  }
+
+  /// As a program of before leaves a store, which noted nothing of what it took in.
+  private static func forgetNames(_ replica: TestReplica) throws {
+    try replica.write { try NamedCells.removeAll(on: $0.connection) }
+  }
+
+  @Test("Of what a program of before took in the zone says whether it has it by itself")
+  func unnoted() async throws {
+    let (shop, ids) = try await Self.photos(3)
+    // One that went within its change set: the zone has its bytes for another object alone.
+    shop.zone.changeValues { $0.bytesMax = nil }
+    let inside = try shop[0].insert("Item", ["blob": .data(Self.bytes(50_000, 1))])
+    await shop[0].restart()
+    try await shop[0].push()
+    shop.zone.changeValues { $0.bytesMax = 1 << 20 }
+    try await shop.syncAll()
+    let own = try shop[1].insert("Item", ["blob": .data(Self.bytes(60_000, 9))])
+    await shop[1].restart()
+    try await shop[1].sync()
+    try await shop[1].sync()
+    try Self.forgetNames(shop[1])
+    try shop[1].set(ids[2], ["blob": .data(Self.bytes(40_000, 12))])
+    let report = try await shop[1].engine.letGoValues()
+    #expect(report.counts == [3, 160_000, 2, 90_000] && report.unknown == nil)
+    #expect(try shop[1].value(inside, "blob") == .data(Self.bytes(50_000, 1)))
+    #expect(try shop[1].kept(own, "blob")?.isInZone == true)
+    #expect(try SyncEngine.check(shop[1].store).isSound)
+    try await shop[1].engine.downloadAll()
+    try await shop.syncAll()
+    #expect(try shop[1].export == shop[0].export)
+  }
+
+  @Test(
+    "Where the zone does not say so, what a program of before took in stays, and is told as such")
+  func untold() async throws {
+    let (shop, ids) = try await Self.photos(2)
+    try Self.forgetNames(shop[1])
+    shop.ways[1].set(.init(digestRefusal: .unsupported))
+    let report = try await shop[1].engine.letGoValues()
+    #expect(report.counts == [0, 0, 2, 100_000] && report.unknown == 2)
+    #expect(try shop[1].value(ids[0], "blob") != .null)
+    shop.ways[1].set(.init())
+    let second = try await shop[1].engine.letGoValues()
+    #expect(second.counts == [2, 100_000, 0, 0] && second.unknown == nil)
+  }
+
   @Test("A screen hears of a value that is fetched, comes, goes, is edited and is deleted")
   func updates() async throws {
     let (shop, ids) = try await Self.photos()

@@ -22,6 +22,19 @@ final class ValueWay: ForwardingTransport {
     var refusals: [Data: ProtocolError.Code] = [:]
     /// Called before a piece is asked for.
     var beforeValue: (@Sendable () throws -> Void)?
+    /// What it says to who compares itself with it.
+    var digestRefusal: ProtocolError.Code?
+    /// The values of which nothing comes, though the zone answers to all else, and what the way to it says then.
+    var stalled: (isMeant: @Sendable (Data) -> Bool, failure: Stall)?
+  }
+
+  /// Nothing came in time, or the server asks for patience.
+  struct Stall: TransportFailure, Equatable {
+    var name = "timed-out"
+    var message = "Nothing came."
+    var suggestion = "It is tried again."
+    var isTransient = true
+    var retryAfterSeconds: Double?
   }
 
   struct Passed: Equatable {
@@ -37,6 +50,10 @@ final class ValueWay: ForwardingTransport {
 
   private let asked = Mutex(0)
   private let askedForInfo = Mutex(0)
+  private let stalls = Mutex<[Data]>([])
+
+  /// The values of which nothing came, one for each attempt.
+  var stalled: [Data] { stalls.withLock { $0 } }
 
   /// How often the zone was asked about itself.
   var infos: Int { askedForInfo.withLock { $0 } }
@@ -57,6 +74,11 @@ final class ValueWay: ForwardingTransport {
     askedForInfo.withLock { $0 += 1 }
     try Self.check(rule.withLock { $0.infoRefusal })
     return try await next.zoneInfo()
+  }
+
+  func digests(at cursor: Cursor) async throws -> ZoneDigests {
+    try Self.check(rule.withLock { $0.digestRefusal })
+    return try await next.digests(at: cursor)
   }
 
   private func pass() throws {
@@ -87,6 +109,10 @@ final class ValueWay: ForwardingTransport {
     asked.withLock { $0 += 1 }
     try rule.withLock { $0.beforeValue }?()
     try Self.check(rule.withLock { $0.refusals[digest] })
+    if let (isMeant, failure) = rule.withLock({ $0.stalled }), isMeant(digest) {
+      stalls.withLock { $0.append(digest) }
+      throw failure
+    }
     try pass()
     var piece = try await next.value(digest, of: generation, range: range)
     passed.withLock { $0.received += piece.count }

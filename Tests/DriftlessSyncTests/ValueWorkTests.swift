@@ -50,6 +50,85 @@ struct ValueWorkTests {
     return (try work(shop[1].store) - before.0, try transactions() - before.1)
   }
 
+  /// How often a store's connections have run statements with some words in them.
+  private static func runs(_ store: PersistentStore, _ words: String) throws -> Int {
+    func runs(_ connection: SQLiteConnection) -> Int {
+      var runs = 0
+      var statement = sqlite3_next_stmt(connection.handle, nil)
+      while let current = statement {
+        if let text = sqlite3_sql(current), String(cString: text).contains(words) {
+          runs += Int(sqlite3_stmt_status(current, SQLITE_STMTSTATUS_RUN, 0))
+        }
+        statement = sqlite3_next_stmt(connection.handle, current)
+      }
+      return runs
+    }
+    var count = try store.read { runs($0.connection) }
+    let info = TransactionInfo(author: nil, contextName: nil)
+    _ = try store.write(info) { count += runs($0.connection) }
+    return count
+  }
+
+  /// How often entries of a push in parts are read out of those that wait, and how many parts there are. Each comes with a page of its
+  /// own, and names large values.
+  private static func pulledParts(_ values: UInt64) async throws -> (reads: Int, parts: Int) {
+    let clock = ManualClock(milliseconds: 1_800_000_000_000)
+    let zone = MemoryZone(clock: clock)
+    var options = SyncOptions()
+    options.largeValueBytesMin = 1000
+    options.partObjectsMax = 1
+    options.pullBytesMax = 1
+    let first = try await TestReplica("first", zone: zone, clock: clock, options: options)
+    let second = try await TestReplica("second", zone: zone, clock: clock, options: options)
+    try first.save { context in
+      for seed in 1...values {
+        let item = try context.insert(entityNamed: "Item")
+        try item.setValue(ValueShop.bytes(1500, seed), forKey: "blob")
+      }
+    }
+    try await first.sync()
+    try await second.sync()
+    #expect(try second.export == first.export)
+    #expect(try SyncEngine.check(second.store).isSound)
+    return (try runs(second.store, ", frame FROM ZDL_STAGED"), Int(zone.head))
+  }
+
+  @Test("The parts of a push are read as often each, however many there are")
+  func parts() async throws {
+    let few = try await Self.pulledParts(8)
+    let many = try await Self.pulledParts(32)
+    #expect(few.parts >= 8 && many.parts >= 32 && few.reads > 0)
+    #expect(
+      many.reads * few.parts <= few.reads * many.parts * 5 / 4,
+      "\(few.reads) reads of \(few.parts) parts, \(many.reads) of \(many.parts)")
+  }
+
+  /// How many statements a page costs that edits three properties of some objects, beside one that names a large value or none.
+  private static func edited(_ isNamed: Bool) async throws -> Int {
+    let shop = try await ValueShop(2)
+    let ids = try (0..<40).map { number in
+      try shop[0].insert("Item", ["title": .string("\(number)")])
+    }
+    try await shop.syncAll()
+    for id in ids {
+      try shop[0].set(
+        id, ["title": .string("later"), "tag": .string("later"), "blob": .data(Data([1, 2]))])
+    }
+    try shop[0].insert("Item", ["blob": .data(ValueShop.bytes(isNamed ? 1500 : 15))])
+    try await shop[0].sync()
+    let before = try runs(shop[1].store, "ZITEM")
+    try await shop[1].sync()
+    #expect(try shop[1].export == shop[0].export)
+    return try runs(shop[1].store, "ZITEM") - before
+  }
+
+  @Test("A page that names a large value reads no row for each of its cells")
+  func rows() async throws {
+    let (plain, named) = (try await Self.edited(false), try await Self.edited(true))
+    // A row each, since a photo may be what another object has now.
+    #expect(named - plain <= 40 + 10, "\(named) beside a name, \(plain) beside none")
+  }
+
   @Test("A download of many values does as much for each as one of few")
   func linear() async throws {
     let few = try await Self.download(60)

@@ -1,11 +1,12 @@
 import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
-import DriftlessSync
 import DriftlessTesting
 import Foundation
 import TestSupport
 import Testing
+
+@testable import DriftlessSync
 
 /// What was asked for comes, or is told to be not to be had, or nobody waits for it any more: nothing else of a store waits for it.
 @Suite("Large values that were asked for")
@@ -213,6 +214,39 @@ struct WantedValueTests {
     #expect(try await shop[1].engine.download([object]).values == 0)
   }
 
+  @Test("Each who asks is counted, and a value is wanted until the last one takes it back")
+  func askers() async throws {
+    let (shop, _) = try await ValueShop.withPhoto()
+    let store = shop[1].store
+    let value = try #require(LargeValue(of: ValueShop.photo))
+    func ask() throws { try shop[1].write { try WantedValues.ask([value], in: $0) } }
+    func takeBack() throws {
+      try shop[1].write { try WantedValues.takeBack([value], on: $0.connection) }
+    }
+    for _ in 0..<3 { try ask() }
+    for _ in 0..<2 {
+      try takeBack()
+      #expect(try SyncEngine.wantedValues(of: store) == 1)
+    }
+    try takeBack()
+    #expect(try SyncEngine.wantedValues(of: store) == 0)
+    try takeBack()
+    #expect(try SyncEngine.check(store).isSound)
+  }
+
+  @Test("Who asks still for what somebody has taken back wakes the process that syncs")
+  func askedStill() async throws {
+    let (shop, _) = try await ValueShop.withPhoto()
+    let store = shop[1].store
+    let value = try #require(LargeValue(of: ValueShop.photo))
+    try shop[1].write { try WantedValues.ask([value], in: $0) }
+    try SyncEngine.takeBackWanted(of: store)
+    let heard = try store.read { try WantedValues.Notes($0) }
+    try shop[1].write { try WantedValues.askStill([value], in: $0) }
+    #expect(try store.read { try WantedValues.Notes($0) }.asksForMore(than: heard))
+    #expect(try SyncEngine.wantedValues(of: store) == 1)
+  }
+
   @Test("A note of another process rings at the one that syncs")
   func rings() async throws {
     let (shop, id) = try await ValueShop.withPhoto()
@@ -233,6 +267,28 @@ struct WantedValueTests {
     }
     while let update = await updates.next(), update.state != .here {}
     #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
+  }
+
+  @Test("A loop goes on with what was asked for at once, a turn after the other, until all is here")
+  func turns() async throws {
+    let shop = try await ValueShop(2, firstUse: [1])
+    for seed: UInt64 in 1...5 {
+      try shop[0].insert("Item", ["blob": .data(ValueShop.bytes(5000, seed))])
+    }
+    try await shop.syncAll()
+    try SyncEngine.wantValues(of: shop[1].store)
+    // So a turn is over with the first piece that came.
+    await shop[1].engine.takeTurns(ofSeconds: 0)
+    let states = shop[1].engine.run(
+      delays: SyncSchedule.Delays(retryMax: 3600, idle: 3600, poll: 3600))
+    var syncs = 0
+    for await state in states {
+      if case .syncing = state { syncs += 1 }
+      if case .inStep = state { break }
+    }
+    #expect(syncs >= 5)
+    #expect(try SyncEngine.wantedValues(of: shop[1].store) == 0)
+    #expect(try shop[1].export == shop[0].export)
   }
 
   @Test("A value that was begun goes on where it was, also when another one has come meanwhile")
@@ -268,4 +324,8 @@ struct WantedValueTests {
     }
     #expect(try SyncEngine.wantValues(of: store, object: id, entity: "Item", key: "blob") == 1)
   }
+}
+
+extension SyncEngine {
+  fileprivate func takeTurns(ofSeconds seconds: Int) { valueTurnSeconds = seconds }
 }

@@ -27,6 +27,8 @@ final class FaultyRelay: Sendable {
     case byteByByte
     /// These words instead of the server's, to each request.
     case answer(String)
+    /// Requests with some words in them do not arrive: nobody says so, or these words are said in place of the server's.
+    case swallow(String, saying: String?)
   }
 
   /// What a relay has seen of a connection.
@@ -130,6 +132,18 @@ final class FaultyRelay: Sendable {
         let done = isRequest ? total.requestBytes : total.replyBytes
         var bytes = Array(buffer[..<count])
         if isRequest, total.request.count < 4_096 { total.request += bytes }
+        if isRequest, case .swallow(let words, let saying) = fault,
+          String(decoding: bytes, as: UTF8.self).contains(words)
+        {
+          let seen = total
+          state.withLock { if number < $0.passed.count { $0.passed[number] = seen } }
+          guard let saying else {
+            bytes = []
+            continue
+          }
+          _ = write(Array(saying.utf8), to: client, .none)
+          return
+        }
         let isOver = apply(fault, isRequest, done, &bytes)
         if isRequest { total.requestBytes += count } else { total.replyBytes += count }
         let seen = total

@@ -301,8 +301,11 @@ struct ValuesLetGoCommand: ControlCommand {
       ? "nothing was let go of"
       : "let go of \(values(report.values)) of \(report.bytes) bytes"
     guard report.kept > 0 else { return gone }
-    return
+    let stay =
       "\(gone); \(values(report.kept)) of \(report.bytesKept) bytes stay: the zone does not have "
       + "\(report.kept == 1 ? "it by itself" : "them by themselves"), or not yet"
+    guard let unknown = report.unknown else { return stay }
+    return
+      "\(stay); of \(unknown) of them it has not said so far whether it does: run it again"
   }
 }

@@ -55,6 +55,8 @@ package struct PendingObjects: Sendable {
 
   private mutating func append(_ key: ObjectKey, _ object: PendingObject) {
     assert(own[key] == nil, "an object has one state")
+    // The last key that there is has none behind it, where its run would end.
+    guard key.key < .max else { return _ = own.updateValue(object, forKey: key) }
     guard let last = runs[key.entity]?.last else {
       runs[key.entity, default: []].append(Run(keys: key.key..<key.key + 1, object: object))
       return

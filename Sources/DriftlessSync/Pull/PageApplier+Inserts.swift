@@ -51,13 +51,14 @@ extension PageApplier {
     for reader in readers.single {
       if case .toOne = reader.property.kind {
         try batch.fill(reader.property.slot) { key, row in
-          try read(reader, group, row: row, of: key, isNew: true, &frame)
+          var none = FormerRow.none
+          return try read(reader, group, row: row, of: key, isNew: true, beside: &none, &frame)
         }
       } else {
         batch.fill(from: reader)
         if reader.namesValues {
           try batch.forEach { key, row in
-            if reader.hasBytes(row) { try noteNamed(reader, row: row, of: key) }
+            if reader.hasBytes(row) { try noteNamedCell(reader, row: row, of: key) }
           }
         }
         try batch.replace(reader) { key, row, value in
@@ -124,7 +125,7 @@ extension PageApplier {
           try transaction.setSetting(SyncEngine.missingSetting, .integer(1))
         } else {
           refusal = LargeCell.reasonInZone(large)
-          try MissedValues.noteNamed(large.digest, on: transaction.connection)
+          try MissedValues.noteInLog(large.digest, on: transaction.connection)
         }
       }
       let side = try side()
@@ -144,21 +145,22 @@ extension PageApplier {
 
   /// One value of a column; references become keys of this store, in place of what they referred
   /// to.
+  ///
+  /// - Parameter former: what the object has until it is written.
   func read(
     _ reader: PropertyReader, _ group: ChangeSetIndex.Group, row: Int, of key: ObjectKey,
-    isNew: Bool = false, _ frame: inout FrameContext
+    isNew: Bool = false, beside former: inout FormerRow, _ frame: inout FrameContext
   ) throws -> PropertyValue {
     guard case .toOne = reader.property.kind else {
       var value = reader.value(row)
       if !isNew {
         try parkedValues.strike(key, reader.property.name)
-        if value.isInZone || !namedInPage.isEmpty {
-          let row = try transaction.knownOwnRow(key)?.values
-          let local = row?[reader.property.slot]
+        if value.isInZone || mayDisplaceNamed(reader.property) {
+          let local = try former.value(at: reader.property.slot, of: key, transaction)
           value = present(value, beside: local)
           if value != local { try keepDisplaced(local) }
         }
-        if !value.isInZone { try noteNamed(reader, row: row, of: key) }
+        if !value.isInZone { try noteNamedCell(reader, row: row, of: key) }
       }
       return try held(value, reader.property, of: key, frame.side(group, row: row))
     }
@@ -216,8 +218,10 @@ extension PageApplier {
   ) throws {
     var values = [PropertyValue](repeating: .null, count: entity.description.layout.slots.count)
     let (single, elements, places) = PropertyReader.split(readers)
+    var former = FormerRow.none
     for reader in single {
-      values[reader.property.slot] = try read(reader, group, row: row, of: key, &frame)
+      values[reader.property.slot] = try read(
+        reader, group, row: row, of: key, beside: &former, &frame)
     }
     let named = Set(single.map(\.property.slot))
     for property in entity.properties where !named.contains(property.slot) {

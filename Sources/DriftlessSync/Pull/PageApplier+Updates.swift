@@ -38,8 +38,10 @@ extension PageApplier {
       guard isAlive else { continue }
       if frame.mayCut { try noteCuts(single, of: key, group, row: row, frame) }
       if !mask.isEmpty {
+        var former = FormerRow()
         for reader in single {
-          values[reader.property.slot] = try read(reader, group, row: row, of: key, &frame)
+          values[reader.property.slot] = try read(
+            reader, group, row: row, of: key, beside: &former, &frame)
         }
         try transaction.update(key, mask, values: values, expectedVersion: nil)
       } else if !places.isEmpty {
@@ -117,7 +119,7 @@ extension PageApplier {
           try noteCuts(gone, from: key, reader.property, group, row: row, frame)
         }
         if !isInsert, !isWhole, !reader.saysWhole {
-          try noteNamed(&value, reader, row: row, after: before, &frame)
+          try noteElementsByName(&value, reader, row: row, after: before, &frame)
         }
         try noteSharedElements(reader, group, row: row, of: key, &frame)
         if object?.offer(of: reader.property.slot) != nil {
@@ -243,7 +245,7 @@ extension PageApplier {
 
   /// Elements that rows put in or took out by name, with the time: also where the zone had them, since who removed one and put
   /// it in again says so.
-  private func noteNamed(
+  private func noteElementsByName(
     _ value: inout ZoneStates.Value, _ reader: PropertyReader, row: Int,
     after before: ZoneStates.Value?, _ frame: inout FrameContext
   ) throws {
@@ -292,8 +294,10 @@ extension PageApplier {
         throw SyncError.damaged("object \(key.key) of entity number \(key.entity)")
       }
       var written = PropertyMask()
+      var former = FormerRow()
       for reader in single {
-        values[reader.property.slot] = try read(reader, group, row: row, of: key, &frame)
+        values[reader.property.slot] = try read(
+          reader, group, row: row, of: key, beside: &former, &frame)
         written.insert(reader.property.slot)
       }
       try transaction.update(key, written, values: values, expectedVersion: nil)

@@ -26,7 +26,9 @@ final class PageApplier {
   var dangling: DanglingReferences
   var parkedValues: ParkedValues
   /// Large values that entries name which are applied together.
-  var namedInPage: Set<LargeValue> = []
+  var namedInPage = LargeValueSet()
+  /// The same of entries that wait for others of their push.
+  var namedByStaged = LargeValueSet()
   /// Entries of which nothing was applied.
   var parked: [Parking.Entry]
   /// What later entries are noted to set, since a parked one sets it as well.

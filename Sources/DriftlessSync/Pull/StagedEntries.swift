@@ -30,9 +30,26 @@ enum StagedEntries {
     try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_STAGED)") != 0
   }
 
-  static func bytes(on connection: SQLiteConnection) throws -> Int {
-    Int(
-      clamping: try connection.number("SELECT coalesce(sum(length(frame)), 0) FROM ZDL_STAGED"))
+  /// The first and the last of them; nil where there are none.
+  static func bounds(
+    on connection: SQLiteConnection
+  ) throws -> (first: UInt64, last: UInt64)? {
+    // One by one: of both at once SQLite looks through all of them.
+    let first = try connection.number("SELECT coalesce(min(sequence), 0) FROM ZDL_STAGED")
+    let last = try connection.number("SELECT coalesce(max(sequence), 0) FROM ZDL_STAGED")
+    guard first > 0, last >= first else { return nil }
+    return (UInt64(first), UInt64(last))
+  }
+
+  /// The place of one of them.
+  static func mark(at sequence: UInt64, on connection: SQLiteConnection) throws -> LogMark? {
+    var mark: LogMark?
+    try connection.forEachRow(
+      "SELECT chain FROM ZDL_STAGED WHERE sequence = ?", [.unsigned(sequence)]
+    ) { row in
+      mark = LogChain(bytes: row.data(0)).map { LogMark(sequence: sequence, chain: $0) }
+    }
+    return mark
   }
 
   static func sequences(on connection: SQLiteConnection) throws -> [UInt64] {
@@ -85,8 +102,8 @@ enum StagedEntries {
 
   /// The place of the last of them.
   static func last(on connection: SQLiteConnection) throws -> LogMark? {
-    let last = try connection.number("SELECT coalesce(max(sequence), 0) FROM ZDL_STAGED")
-    return try entryWithHeader(at: UInt64(clamping: last), on: connection)?.mark
+    guard let bounds = try bounds(on: connection) else { return nil }
+    return try mark(at: bounds.last, on: connection)
   }
 
   static func remove(_ sequence: UInt64, on connection: SQLiteConnection) throws {

@@ -5,7 +5,7 @@ import Driftless
 struct NewPlaces {
   private struct Run {
     var root: Int32
-    var keys: Range<Int64>
+    var keys: ClosedRange<Int64>
     var place: Int
 
     func contains(_ root: Int32, _ key: Int64) -> Bool { self.root == root && keys.contains(key) }
@@ -32,12 +32,14 @@ struct NewPlaces {
     (start, keyRuns, last) = (count, [], 0)
     let before = runs.count
     for key in keys {
-      if let run = keyRuns.last, run.entity == key.entity, run.first &+ run.count == key.key {
+      if let run = keyRuns.last, run.entity == key.entity, run.first < key.key,
+        run.first &+ run.count == key.key
+      {
         keyRuns[keyRuns.count - 1].count += 1
-        runs[runs.count - 1].keys = run.first..<key.key + 1
+        runs[runs.count - 1].keys = run.first...key.key
       } else {
         keyRuns.append(KeyRun(entity: key.entity, first: key.key, count: 1))
-        runs.append(Run(root: root(key), keys: key.key..<key.key + 1, place: count))
+        runs.append(Run(root: root(key), keys: key.key...key.key, place: count))
       }
       count += 1
     }
@@ -53,7 +55,7 @@ struct NewPlaces {
       while low < high {
         let middle = (low + high) / 2
         let run = runs[middle]
-        if (run.root, run.keys.upperBound) <= (root, key) {
+        if (run.root, run.keys.upperBound) < (root, key) {
           low = middle + 1
         } else {
           high = middle

@@ -236,7 +236,7 @@ struct SentFrame {
         if sent.large != nil { reader?.told = sent }
         for (row, object) in group.objects.enumerated() {
           guard let key = keys[object] else { continue }
-          try noteNamed(reader, row: row, of: key, name, &values.named)
+          try noteNamedCell(reader, row: row, of: key, name, &values.named)
           guard let parked = try values.value(of: key, name) else {
             // Told by its name, since an undo went back to it, it is in the zone and not here.
             guard column.large != nil, let told = reader?.value(row), told.isInZone,
@@ -245,13 +245,13 @@ struct SentFrame {
             try values.add(
               told, of: key, name, reason: LargeCell.reasonInZone(large), sequence: sequence,
               sender: changeSet.header.replica, at: Date())
-            try MissedValues.noteNamed(large.digest, on: connection)
+            try MissedValues.noteInLog(large.digest, on: connection)
             continue
           }
           // Where it sent the parked value itself, that is the zone's still. A value that no zone has stays with who knows its name.
           let told = reader?.value(row)
           if told == parked, let large = LargeCell.value(in: parked) {
-            try MissedValues.noteNamed(large.digest, on: connection)
+            try MissedValues.noteInLog(large.digest, on: connection)
           }
           guard told != parked, try told?.isNull != true || !isNamed(key, known, parked) else {
             continue
@@ -263,7 +263,7 @@ struct SentFrame {
   }
 
   /// The zone's word on a property is the name that was sent, or another one than it was.
-  private func noteNamed(
+  private func noteNamedCell(
     _ reader: PropertyReader?, row: Int, of key: ObjectKey, _ name: String,
     _ named: inout NamedCells
   ) throws {

@@ -100,7 +100,7 @@ struct WindowParts {
 private struct KeyLine {
   private struct Run {
     var entity: Int32
-    var keys: Range<Int64>
+    var keys: ClosedRange<Int64>
   }
 
   private var runs: [Run] = []
@@ -111,10 +111,12 @@ private struct KeyLine {
   var isAtEnd: Bool { place == runs.count }
 
   mutating func append(_ key: ObjectKey) {
-    if let last = runs.last, last.entity == key.entity, last.keys.upperBound == key.key {
-      runs[runs.count - 1].keys = last.keys.lowerBound..<key.key + 1
+    if let last = runs.last, last.entity == key.entity, last.keys.upperBound < key.key,
+      last.keys.upperBound + 1 == key.key
+    {
+      runs[runs.count - 1].keys = last.keys.lowerBound...key.key
     } else {
-      runs.append(Run(entity: key.entity, keys: key.key..<key.key + 1))
+      runs.append(Run(entity: key.entity, keys: key.key...key.key))
     }
   }
 
@@ -133,7 +135,7 @@ private struct KeyLine {
     let run = runs[place]
     let key = ObjectKey(entity: run.entity, key: run.keys.lowerBound + offset)
     offset += 1
-    if run.keys.lowerBound + offset == run.keys.upperBound { (place, offset) = (place + 1, 0) }
+    if key.key == run.keys.upperBound { (place, offset) = (place + 1, 0) }
     return key
   }
 }

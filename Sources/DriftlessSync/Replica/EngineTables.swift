@@ -36,7 +36,7 @@ import DriftlessSQLite
 /// | `ZDL_NAMED` | large values that are here, and that the zone tells by their names (`NamedCells`) |
 enum EngineTables {
   /// Grows with each table or column that is added, and with each rule that a table declares.
-  static let version: Int64 = 18
+  static let version: Int64 = 19
   static let versionSetting = "sync.tables"
 
   private static let statements =

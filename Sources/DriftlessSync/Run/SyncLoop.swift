@@ -98,8 +98,10 @@ actor SyncLoop {
   private func sync() async {
     tell(.syncing)
     do {
-      let report = try await engine.syncForLoop()
+      let (report, hasMore) = try await engine.syncForLoop()
       untold.add(report)
+      // What came is some of it: the rest is no failure.
+      defer { if hasMore { take(.asked) } }
       if let wanted = try SyncEngine.wantedFailure(of: engine.store) {
         let left = SyncFailure(wanted)
         failure = left
@@ -110,7 +112,7 @@ actor SyncLoop {
       failure = nil
       take(.succeeded)
       // What was saved meanwhile is sent by the next one, which tells of both.
-      if schedule.state == .listening, !isStopped {
+      if schedule.state == .listening, !isStopped, !hasMore {
         tell(.inStep(untold))
         untold = SyncReport()
       }

@@ -371,7 +371,7 @@ extension SyncEngine {
       try KeptFrames.dropAll(on: connection)
       try LogPlaces.note(snapshot.place, nextNumber: snapshot.nextObject, on: connection)
       try SegmentPieces.dropAll(on: connection)
-      try ValuePieces.trim(applier.transaction)
+      try trimPieces(applier.transaction)
       try noteUnsettled(applier)
       try ImportTimes.purge(connection)
       applier.report.changeSets = Int(clamping: snapshot.place.sequence - state.cursor)

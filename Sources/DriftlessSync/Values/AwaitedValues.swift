@@ -151,7 +151,8 @@ extension SyncEngine {
     }
   }
 
-  /// What kept large values that somebody asked for from coming, in the last sync; nil where nothing did.
+  /// What kept large values from coming that somebody asked for, or that come with the change that names them, in the last sync; nil
+  /// where nothing did.
   /// - Throws: `StoreError`.
   public static func wantedFailure(of store: PersistentStore) throws -> SyncStatus.Failure? {
     guard

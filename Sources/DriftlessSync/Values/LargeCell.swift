@@ -70,20 +70,44 @@ extension PageApplier {
   }
 
   /// The row has a value that the zone tells by its name.
-  func noteNamed(_ reader: PropertyReader, row: Int, of key: ObjectKey) throws {
+  func noteNamedCell(_ reader: PropertyReader, row: Int, of key: ObjectKey) throws {
     guard let large = reader.named(row), reader.property.standIn?.showsNames == true else {
       return
     }
     try parkedValues.named.note(large, of: key, reader.property.name)
   }
 
+  /// Whether a property may have the bytes of a value that entries name which are applied together, or wait for others of their push.
+  func mayDisplaceNamed(_ property: SyncSchema.Property) -> Bool {
+    property.standIn?.showsNames == true && !(namedInPage.isEmpty && namedByStaged.isEmpty)
+  }
+
   /// The bytes of a value that an entry displaces, and another one of the same page names: they need not come once more.
   func keepDisplaced(_ local: PropertyValue?) throws {
     guard case .data(let bytes)? = local, !bytes.isEmpty,
-      namedInPage.contains(where: { $0.length == UInt64(bytes.count) }),
-      let value = LargeValue(of: bytes), namedInPage.contains(value)
+      namedInPage.hasOne(of: bytes.count) || namedByStaged.hasOne(of: bytes.count),
+      let value = LargeValue(of: bytes),
+      namedInPage.contains(value) || namedByStaged.contains(value)
     else { return }
     try ValuePieces.put(bytes, as: value, on: transaction.connection)
+  }
+}
+
+/// The row of an object before it is written: it is read once, where something of it is asked for.
+struct FormerRow {
+  /// Of an object that has none.
+  static let none = FormerRow([])
+
+  private var values: [PropertyValue]?
+
+  init(_ values: [PropertyValue]? = nil) { self.values = values }
+
+  mutating func value(
+    at slot: Int, of key: ObjectKey, _ transaction: ReadTransaction
+  ) throws -> PropertyValue? {
+    let values = try self.values ?? transaction.knownOwnRow(key)?.values ?? []
+    self.values = values
+    return values.indices.contains(slot) ? values[slot] : nil
   }
 }
 

@@ -16,7 +16,7 @@ extension SyncEngine {
       return try noteLacking([])
     }
     guard valueMemory.mark != mark else { return }
-    try await goingOn {
+    try await goingOn(asking: true) {
       valueMemory.lacking = try await lostValues(of: try replicaState().generation)
       try noteLacking(valueMemory.lacking)
       valueMemory.mark = mark
@@ -51,17 +51,25 @@ extension SyncEngine {
 
   /// Sends what this store has of the large values that the zone lacks, and takes in those that it had to do without and that are
   /// there by now: after all else, which it never holds up.
-  func mendValues() async throws {
-    try await goingOn { try await offerValues(valueMemory.lacking) }
-    try await goingOn { try await takeInMissing() }
-    try await goingOn(noting: true) { try await fetchWanted() }
-    try await goingOn { try await letGoAsked() }
+  func mendValues(isOfLoop: Bool = false) async throws {
+    valueTurn.begin(after: isOfLoop ? valueTurnSeconds : nil)
+    defer { valueTurn.stop() }
+    try await goingOn(asking: true) { try await offerValues(valueMemory.lacking) }
+    var missing: [LargeValue] = []
+    try await goingOn { missing = try await takeInMissing() }
+    try await goingOn(noting: true) { try await fetchWanted(beside: missing) }
+    try await goingOn(asking: true) { try await letGoAsked() }
   }
 
   /// What fails here is tried again with the next sync, and nothing waits for it.
   ///
-  /// - Parameter notes: whether it is kept for who waits for what was asked for.
-  private func goingOn(noting notes: Bool = false, _ body: () async throws -> Void) async throws {
+  /// - Parameters:
+  ///   - notes: whether it is kept for who waits for what was asked for.
+  ///   - asks: whether it asks the zone about values, and does nothing where the way to them is not there.
+  private func goingOn(
+    noting notes: Bool = false, asking asks: Bool = false, _ body: () async throws -> Void
+  ) async throws {
+    if asks, valueLine.stop() != nil { return }
     do {
       try await body()
     } catch let error as ProtocolError
@@ -72,36 +80,59 @@ extension SyncEngine {
       throw CancellationError()
     } catch {
       try Task.checkCancellation()
+      if asks, error is any TransportFailure { valueLine.noteFailure(error, of: nil) }
       log.warning("Large values that are not where they belong have to wait: \(error)")
       if notes { try? noteWantedFailure(error) }
     }
   }
 
-  private func takeInMissing() async throws {
-    guard try store.read({ try $0.setting(Self.missingSetting) }) != nil else { return }
+  /// - Returns: those that are missing still.
+  private func takeInMissing() async throws -> [LargeValue] {
+    guard try store.read({ try $0.setting(Self.missingSetting) }) != nil else { return [] }
     let (isNone, missing) = try store.read { transaction in
       let missing = try self.missing(transaction)
       return (missing.isEmpty, try missing.isEmpty ? [] : wanted(missing, transaction))
     }
-    guard !isNone else { return try bookkeep { try $0.setSetting(Self.missingSetting, nil) } }
+    guard !isNone else {
+      try bookkeep { try $0.setSetting(Self.missingSetting, nil) }
+      return []
+    }
     // Each object has its bytes for itself.
     let counts = missing.reduce(into: [LargeValue: Int]()) { $0[$1, default: 0] += 1 }
+    valueTurn.restart()
     var bytes = 0
     var asked: [LargeValue: Int] = [:]
     for (value, count) in counts.sorted(by: { valueMemory.isBefore($0.key, $1.key) })
-    where !valueMemory.lacking.contains(value) && valueMemory.mayAsk(for: value)
-      && bytes < SyncTuning.mendedValueBytesMax
-    {
+    where !valueMemory.lacking.contains(value) && valueMemory.mayAsk(for: value) {
+      guard bytes < SyncTuning.mendedValueBytesMax else {
+        valueTurn.noteLeft()
+        break
+      }
       asked[value] = count
       bytes = bytes.addingClamped(Int(clamping: value.length))
     }
-    guard !asked.isEmpty else { return }
-    try await fetch(asked, generation: replicaState().generation)
+    guard !asked.isEmpty else { return Array(counts.keys) }
+    let fetched = try await fetch(asked, generation: replicaState().generation)
     try replayParked()
     let left = Set(
       try store.read { try self.missing($0).compactMap { LargeCell.value(in: $0.value) } })
-    for value in asked.keys where left.contains(value) { valueMemory.noteInVain(value) }
-    try bookkeep { try ValuePieces.trim($0) }
+    for value in left {
+      // It is here, and does not get where it belongs.
+      if case .here? = fetched[value] { valueMemory.noteInVain(value) }
+    }
+    try bookkeep { try trimPieces($0) }
+    return counts.keys.filter(left.contains)
+  }
+
+  /// Why some of what is missing does not come, where the way to it breaks.
+  func brokenWay(to missing: [LargeValue]) -> (any Error)? {
+    for value in missing {
+      if let error = valueMemory.broken(value) { return error }
+    }
+    let isDue = missing.contains {
+      !valueMemory.lacking.contains($0) && valueMemory.mayAsk(for: $0)
+    }
+    return isDue ? valueLine.stop() : nil
   }
 
   /// Those of the values that are missing which would be taken in: what is edited here waits for the zone's word on that, and what the

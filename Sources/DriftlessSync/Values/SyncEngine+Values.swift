@@ -146,9 +146,9 @@ extension SyncEngine {
   ) async throws -> PullReport {
     var report = PullReport()
     let timing = try valueTiming()
-    namedInPage = try store.read { try ValuePieces.namedByStaged($0.connection) }
-      .union(entries.flatMap { ValuePieces.named(by: $0) })
-    defer { namedInPage = [] }
+    try store.read { try staged.update($0.connection) }
+    for entry in entries { namedInPage.formUnion(ValuePieces.named(by: entry)) }
+    defer { namedInPage = LargeValueSet() }
     var rest = entries[...]
     while let last = rest.last {
       var values: [LargeValue: Int] = [:]
@@ -168,174 +168,35 @@ extension SyncEngine {
       rest = rest.dropFirst(count)
       try await fetch(values, generation: cursor.generation, areNamed: true)
       let end = run.last ?? last
-      report.add(
-        try applyInParts(
-          run,
-          cursor: Cursor(
-            generation: cursor.generation, sequence: end.sequence, chain: end.chain),
-          head: head, allowsMassDelete: allowsMassDelete))
-      if !values.isEmpty { try bookkeep { try ValuePieces.trim($0, keeping: namedInPage) } }
+      let applied = try applyInParts(
+        run,
+        cursor: Cursor(
+          generation: cursor.generation, sequence: end.sequence, chain: end.chain),
+        head: head, allowsMassDelete: allowsMassDelete)
+      report.add(applied)
+      // Those of a push whose last part has not come stay.
+      if !values.isEmpty, applied.changeSets > 0 { try bookkeep { try trimPieces($0) } }
     }
     return report
   }
 
-  /// What became of a value that was asked for.
-  enum Fetched {
-    case here
-    case not(MissedValues.Reason)
-    /// This one does not come, and others do.
-    case refused(any Error)
-    /// No object waits for it any more.
-    case unneeded
-    /// The store's disk has no room for it. Bytes that are needed.
-    case noRoom(Int)
+  /// Lets go of what is here of values that are neither under way nor waited for.
+  func trimPieces(_ transaction: ReadTransaction) throws {
+    guard try ValuePieces.exist(on: transaction.connection) else { return }
+    try staged.update(transaction.connection)
+    try ValuePieces.trim(transaction, keeping: [staged.values, namedInPage])
   }
 
-  /// Brings values here, as far as the zone has them; what is here is not fetched again.
-  func fetch(_ values: [LargeValue], generation: UUID) async throws {
-    try await fetch(
-      values.reduce(into: [:]) { $0[$1, default: 0] += 1 }, generation: generation)
+  /// Lets go of what is here of some values, unless they are under way.
+  func dropPieces(
+    of values: some Sequence<LargeValue>, _ transaction: ReadTransaction
+  ) throws {
+    try staged.update(transaction.connection)
+    try ValuePieces.dropUnneeded(values, keeping: staged.values, on: transaction.connection)
   }
-
-  /// - Parameters:
-  ///   - values: with how many objects get each.
-  ///   - areNamed: whether the log of the zone is known to name them.
-  func fetch(
-    _ values: [LargeValue: Int], generation: UUID, areNamed: Bool = false
-  ) async throws {
-    if areNamed { try noteNamed(values.keys) }
-    // What is here and not yet where it belongs takes the room of those that come after it.
-    var waiting = 0
-    for (value, count) in values.sorted(by: { $0.key < $1.key }) {
-      switch try await fetch(value, generation: generation, beside: waiting, for: count) {
-      case .here: try forgetMissed(value)
-      case .noRoom: try noteMissed(value, .room)
-      case .not(let reason): try noteMissed(value, reason)
-      case .refused: try noteMissed(value, .refused)
-      case .unneeded: break
-      }
-      waiting = waiting.addingClamped(try bytesToCopy([value: count]))
-    }
-  }
-
-  /// What a store left in another zone, or was not to be had of a zone that was not told of it, is in this one.
-  private func noteNamed(_ values: some Sequence<LargeValue>) throws {
-    let apart = try store.read { transaction in
-      try values.filter {
-        let reason = try MissedValues.reason($0.digest, on: transaction.connection)
-        return reason == .left || reason == .absent
-      }
-    }
-    guard !apart.isEmpty else { return }
-    try bookkeep { transaction in
-      for value in apart {
-        try MissedValues.noteNamed(value.digest, on: transaction.connection)
-      }
-    }
-  }
-
-  private func forgetMissed(_ value: LargeValue) throws {
-    guard try store.read({ try MissedValues.reason(value.digest, on: $0.connection) }) != nil
-    else { return }
-    try bookkeep { try MissedValues.forget(value.digest, on: $0.connection) }
-  }
-
-  /// Lets go of what is here of a value that there is no room for, unless it is under way.
-  func dropPieces(of value: LargeValue) throws {
-    try bookkeep { try ValuePieces.dropUnneeded([value], on: $0.connection) }
-  }
-
-  func noteMissed(_ value: LargeValue, _ reason: MissedValues.Reason) throws {
-    if reason != .room { valueMemory.noteInVain(value) }
-    try bookkeep {
-      try MissedValues.note(value.digest, reason, at: store.now, on: $0.connection)
-    }
-  }
-
-  /// Brings one value here.
-  ///
-  /// - Parameters:
-  ///   - waiting: bytes of those that are here and go where they belong.
-  ///   - count: how many objects get it, each of which has it for itself.
-  func fetch(
-    _ value: LargeValue, generation: UUID, beside waiting: Int, for count: Int = 1
-  ) async throws -> Fetched {
-    let length = Int(clamping: value.length)
-    let placed = Self.bytesToPlace(length).multipliedClamped(by: max(1, count))
-    var failed = 0
-    for _ in 0..<SyncTuning.damagedAttemptsMax {
-      var have = try store.read { try ValuePieces.size(of: value, on: $0.connection) }
-      let needed = waiting.addingClamped(placed).addingClamped(length - have)
-      guard have >= length && count == 1 || hasRoom(for: needed) else {
-        log.warning(
-          "There is no room for the value \(value.name): it needs \(needed) bytes, beside what is kept for saves"
-        )
-        valueMemory.noteInVain(value)
-        try dropPieces(of: value)
-        return .noRoom(needed)
-      }
-      while have < length {
-        try Task.checkCancellation()
-        let range = have..<min(length, have + LargeValue.pieceBytesMax)
-        let piece: Data
-        do {
-          piece = try await transport.value(value.digest, of: generation, range: range)
-        } catch let error as ProtocolError where error.code == .noValue {
-          log.warning("\(error.message): what names it shows no value until it is there")
-          try bookkeep { try ValuePieces.drop(value, on: $0.connection) }
-          return .not(.lost)
-        } catch {
-          guard try await isOfOneValue(error) else { throw error }
-          failed += 1
-          // A line that broke is there again.
-          guard failed >= SyncTuning.valueAttemptsMax else { continue }
-          log.warning("The value \(value.name) does not come, and all else goes on: \(error)")
-          return .refused(error)
-        }
-        failed = 0
-        guard !piece.isEmpty, piece.count <= range.count else { break }
-        do {
-          try bookkeep { try ValuePieces.add(piece, at: have, of: value, on: $0.connection) }
-        } catch let error as StoreError where error.code == .diskFull {
-          log.warning("There is no room for the value \(value.name), of \(value.length) bytes")
-          valueMemory.noteInVain(value)
-          try? bookkeep { try ValuePieces.drop(value, on: $0.connection) }
-          return .noRoom(length)
-        }
-        have += piece.count
-        valueBytes = valueBytes.addingClamped(piece.count)
-        tellValueBytes(isSending: false)
-      }
-      if try store.read({ try ValuePieces.isGood(value, on: $0.connection) }) { return .here }
-      try bookkeep { try ValuePieces.drop(value, on: $0.connection) }
-    }
-    log.warning("The zone's bytes of the value \(value.name) are not what its digest says")
-    valueMemory.noteInVain(value)
-    return .not(.damaged)
-  }
-
-  /// Whether what fails is one value alone: the zone says so, or answers to something else.
-  private func isOfOneValue(_ error: any Error) async throws -> Bool {
-    try Task.checkCancellation()
-    if let error = error as? ProtocolError { return !Self.ofAllValues.contains(error.code) }
-    guard let error = error as? any TransportFailure, !error.needsPerson else { return false }
-    do {
-      _ = try await transport.zoneInfo()
-      return true
-    } catch {
-      try Task.checkCancellation()
-      return false
-    }
-  }
-
-  /// What the zone says of no value by itself.
-  private static let ofAllValues: Set<ProtocolError.Code> = [
-    .unauthorized, .codeUsed, .forbidden, .tokenBound, .noZone, .generationChanged, .forked,
-    .diverged, .clockAhead, .busy, .purged,
-  ]
 
   /// How far large values are, beside what goes on with them.
-  private func tellValueBytes(isSending: Bool) {
+  func tellValueBytes(isSending: Bool) {
     let progress = SyncState.Progress(done: 0, total: 0, bytes: valueBytes)
     tell(.progress(isSending ? .sending(progress) : .receiving(progress)))
   }

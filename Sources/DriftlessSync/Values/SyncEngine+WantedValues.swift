@@ -64,12 +64,7 @@ extension SyncEngine {
           waiting = waiting.addingClamped(
             Self.bytesToPlace(Int(clamping: one.value.length))
               .multipliedClamped(by: one.places.count))
-        case .not(let reason): try noteMissed(one.value, reason)
-        // That a line broke says nothing of the value.
-        case .refused(let error):
-          valueMemory.noteInVain(one.value)
-          if error is ProtocolError { try noteMissed(one.value, .refused) }
-        case .noRoom, .unneeded: break
+        case .not, .refused, .broken, .unasked, .noRoom, .unneeded: break
         }
       }
     } catch {
@@ -78,7 +73,10 @@ extension SyncEngine {
       throw error
     }
     fetched.merge(try putInPlace(here)) { $1 }
-    try settleWanted(asked.map(\.value), tried: open.map(\.value))
+    let tried = open.map(\.value).filter { value in
+      if case .unasked? = fetched[value] { false } else { true }
+    }
+    try settleWanted(asked.map(\.value), tried: tried)
     tell(.valuesWanted)
     return fetched
   }
@@ -113,6 +111,9 @@ extension SyncEngine {
       outcomes[value] = .not(.damaged)
       try noteMissed(value, .damaged)
     }
+    for (value, outcome) in failed {
+      if case .refused(let error) = outcome { valueMemory.noteBrokenAlone(value, error) }
+    }
     return outcomes.merging(failed) { $1 }
   }
 
@@ -126,7 +127,7 @@ extension SyncEngine {
       let unnamed = values.filter { !named.contains($0) }
       try WantedValues.remove(unnamed, on: connection)
       try WantedValues.noteTried(tried.filter(named.contains), on: connection)
-      try ValuePieces.dropUnneeded(unnamed, on: connection)
+      try dropPieces(of: unnamed, transaction)
     }
   }
 
@@ -139,14 +140,15 @@ extension SyncEngine {
       for digest in try WantedValues.digests(on: connection).subtracting(named) {
         try WantedValues.remove(digest, on: connection)
       }
-      try ValuePieces.trim(transaction)
+      try trimPieces(transaction)
     }
   }
 
   /// Goes on with what somebody asked for, here or in another process.
   ///
+  /// - Parameter missing: what is missing, though nobody had to ask for it.
   /// - Throws: why one of them does not come, once all others were asked for.
-  func fetchWanted() async throws {
+  func fetchWanted(beside missing: [LargeValue]) async throws {
     let (wanted, asked) = try store.read { transaction -> (Set<Data>, [AskedValue]) in
       let connection = transaction.connection
       let wanted = try WantedValues.digests(on: connection)
@@ -157,23 +159,35 @@ extension SyncEngine {
       }
       return (wanted, AskedValue.all(places, by: valueMemory.isBefore))
     }
-    guard !wanted.isEmpty else { return try forgetWantedFailure() }
+    guard !wanted.isEmpty else {
+      if let error = brokenWay(to: missing) { throw error }
+      return try forgetWantedFailure()
+    }
     if !wanted.subtracting(asked.map(\.value.digest)).isEmpty { try dropUnneeded() }
-    let (due, isRefused) = try dueNow(asked)
+    let (due, broken, isRefused) = try dueNow(asked)
+    valueTurn.restart()
     var bytes = 0
     var first: (any Error)?
-    for some in AskedValue.portions(of: due) where bytes < SyncTuning.mendedValueBytesMax {
+    for some in AskedValue.portions(of: due) {
+      guard bytes < SyncTuning.mendedValueBytesMax, !valueTurn.isOver() else {
+        valueTurn.noteLeft()
+        break
+      }
+      if let error = valueLine.stop() {
+        first = first ?? error
+        break
+      }
       let fetched = try await fetchNow(some)
       for value in some.map(\.value) {
         switch fetched[value] ?? .unneeded {
         case .noRoom(let needed): first = first ?? noRoom(for: value, needed)
-        case .refused(let error): first = first ?? error
-        case .not: valueMemory.noteInVain(value)
+        case .refused(let error), .broken(let error), .unasked(let error?): first = first ?? error
+        case .not, .unasked(nil): break
         case .here, .unneeded: bytes = bytes.addingClamped(Int(clamping: value.length))
         }
       }
     }
-    if let first { throw first }
+    if let first = first ?? brokenWay(to: missing) ?? broken { throw first }
     // What the server refused a while ago keeps its reason until it is asked again.
     if !isRefused { try forgetWantedFailure() }
   }
@@ -184,23 +198,30 @@ extension SyncEngine {
   }
 
   /// Those that are asked for now: what was asked for in vain comes once the zone says that it has it, once somebody asks again, or in
-  /// an hour.
+  /// an hour; that at which the way broke, and at others not, sooner.
   ///
-  /// - Returns: also whether the server refused one of the others.
-  private func dueNow(_ asked: [AskedValue]) throws -> (due: [AskedValue], isRefused: Bool) {
+  /// - Returns: also why the way to one of the others broke when it was asked for last, and whether the server refused one.
+  private func dueNow(
+    _ asked: [AskedValue]
+  ) throws -> (due: [AskedValue], broken: (any Error)?, isRefused: Bool) {
     try store.read { transaction in
       let connection = transaction.connection
+      var broken: (any Error)?
       var isRefused = false
       let due = try asked.filter { one in
         let digest = one.value.digest
         if try WantedValues.isAskedAgain(digest, on: connection) { return true }
         guard !valueMemory.lacking.contains(one.value) else { return false }
         let reason = try MissedValues.reason(digest, on: connection)
-        if reason == nil || reason == .room || valueMemory.mayAsk(for: one.value) { return true }
+        let failure = valueMemory.broken(one.value)
+        // What the zone said of it before is not its word any more.
+        let isOpen = reason == nil && failure == nil
+        if isOpen || reason == .room || valueMemory.mayAsk(for: one.value) { return true }
         if reason == .refused { isRefused = true }
+        broken = broken ?? failure
         return false
       }
-      return (due, isRefused)
+      return (due, broken, isRefused)
     }
   }
 
@@ -216,9 +237,15 @@ extension SyncEngine {
   /// Keeps what holds up what was asked for, for who waits for it.
   func noteWantedFailure(_ error: any Error) throws {
     let failure = SyncFailure(error)
-    let fresh = SyncStatus.Failure(
+    var fresh = SyncStatus.Failure(
       kind: failure.kind, code: failure.code, message: failure.message,
       suggestion: failure.suggestion, since: store.now)
+    if let before = try Self.wantedFailure(of: store) {
+      fresh.since = before.since
+      // It is the same still.
+      if fresh == before { return }
+      fresh.since = store.now
+    }
     let text = String(decoding: try JSONEncoder().encode(fresh), as: UTF8.self)
     try bookkeep { try $0.setSetting(WantedValues.failureSetting, .text(text)) }
   }

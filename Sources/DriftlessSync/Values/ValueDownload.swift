@@ -133,20 +133,24 @@ extension SyncEngine {
     guard !asked.isEmpty else { return report }
     told.valuesTotal = asked.count
     told.bytesTotal = asked.reduce(0) { $0.addingClamped(Int64(clamping: $1.value.length)) }
-    let own = try noteWanted(asked.map(\.value))
+    try noteWanted(asked.map(\.value))
+    valueLine.begin()
+    var left = Set(asked.map(\.value))
     var first: (any Error)?
     do {
       for some in AskedValue.portions(of: asked) {
         let fetched = try await fetchTogether(some)
         for value in some.map(\.value) {
+          left.remove(value)
           switch fetched[value] ?? .unneeded {
           case .here:
             report.values += 1
             report.bytes = report.bytes.addingClamped(Int64(clamping: value.length))
           case .not: report.missing += 1
-          case .unneeded: break
+          case .unneeded, .unasked(nil): break
           // Those behind it may come, and smaller ones fit.
-          case .refused(let error): first = first ?? Self.unreachable(error)
+          case .refused(let error), .broken(let error), .unasked(let error?):
+            first = first ?? Self.unreachable(error)
           case .noRoom(let bytes): first = first ?? noRoom(for: value, bytes)
           }
           told.values += 1
@@ -156,8 +160,8 @@ extension SyncEngine {
       }
     } catch {
       guard Task.isCancelled || error is CancellationError else { throw Self.unreachable(error) }
-      // What others asked for, before or meanwhile, is wanted still.
-      try bookkeep { try WantedValues.takeBack(own, on: $0.connection) }
+      // What others ask for, before or meanwhile, is wanted still.
+      try bookkeep { try WantedValues.takeBack(left.sorted(), on: $0.connection) }
       tell(.valuesWanted)
       throw CancellationError()
     }
@@ -165,15 +169,13 @@ extension SyncEngine {
     return report
   }
 
-  /// - Returns: those that nobody asked for before.
-  private func noteWanted(_ values: [LargeValue]) throws -> [LargeValue] {
-    let own = try bookkeep { transaction in
+  private func noteWanted(_ values: [LargeValue]) throws {
+    try bookkeep { transaction in
       if try EngineTables.needCreation(transaction) { try EngineTables.create(in: transaction) }
       try transaction.setSetting(WantedValues.failureSetting, nil)
-      return try WantedValues.ask(values, in: transaction)
+      try WantedValues.ask(values, in: transaction)
     }
     tell(.valuesWanted)
-    return own
   }
 
   /// While another process syncs the store, that fetches what is asked for: it is woken, and goes on with what is noted. It is not
@@ -188,7 +190,7 @@ extension SyncEngine {
         let seen = try store.read { try self.look(at: asked, $0) }
         if seen.fetched.count == asked.count { return seen.fetched }
         if !seen.unnoted.isEmpty {
-          try bookkeep { try WantedValues.askStill(seen.unnoted, on: $0.connection) }
+          try bookkeep { try WantedValues.askStill(seen.unnoted, in: $0) }
           tell(.valuesWanted)
         }
         if seen.mark != before { rounds = 0 }

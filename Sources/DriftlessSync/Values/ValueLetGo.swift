@@ -14,6 +14,9 @@ public struct LetGoReport: Hashable, Sendable, Codable {
   public var kept = 0
   /// Bytes of those.
   public var bytesKept: Int64 = 0
+  /// Those of them of which the zone did not say whether it has them by themselves, and this store does not know it: a program of
+  /// before took them in. Asked again, it may.
+  public var unknown: Int?
   /// Why nothing of what was asked for could be done: the model has no such entity or property any more, or the store no such object.
   /// Nil where it was done.
   public var refusal: String?
@@ -30,6 +33,8 @@ struct LetGoRequest: Codable, Equatable {
   var entity: String?
   var property: String?
   var keeping: Int64 = 0
+  /// Another one than all that wait have: one that is asked for again while it is done is done once more. Nil of a program of before.
+  var number: Int64?
 
   /// What waits, in the order in which it was asked for; nil for a text that is none of it.
   static func decode(_ text: String) -> [LetGoRequest]? {
@@ -51,6 +56,13 @@ struct LetGoRequest: Codable, Equatable {
     try SyncEngine.requireObject(object, transaction)
   }
 
+  /// Whether another one means the same values.
+  func isLike(_ other: LetGoRequest) -> Bool {
+    var other = other
+    other.number = number
+    return self == other
+  }
+
   static func decodeReport(_ text: String) -> LetGoReport? {
     try? JSONDecoder().decode(LetGoReport.self, from: Data(text.utf8))
   }
@@ -69,7 +81,7 @@ extension SyncEngine {
   /// let old = try FetchPredicate(format: "taken < %@", lastYear)
   /// try await engine.letGoValues(of: "Photo", where: old)
   /// ```
-  /// A value goes only once the zone was asked and has it, and only where nothing of it waits to be sent. What was encrypted stays,
+  /// A value goes only once the zone was asked and has it by itself, for its object, and only where nothing of it waits to be sent. What was encrypted stays,
   /// since the zone has it under a name that nobody keeps, and so does what no model or setting says is fetched on first use.
   ///
   /// - Parameters:
@@ -126,16 +138,17 @@ extension SyncEngine {
     keeping bytesMax: Int64 = 0
   ) throws {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
-    let request = LetGoRequest(object: object, entity: entity, property: key, keeping: bytesMax)
+    var request = LetGoRequest(object: object, entity: entity, property: key, keeping: bytesMax)
     let schema = SyncSchema(store.schema)
     _ = try store.write(info) { transaction in
       guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
       try request.check(transaction, schema)
       let waiting = try LetGoRequest.waiting(transaction)
-      if !waiting.contains(request) {
-        try transaction.setSetting(
-          LetGoRequest.setting, try LetGoRequest.text(waiting + [request]))
-      }
+      let last = waiting.lazy.compactMap(\.number).max() ?? 0
+      request.number = last < .max ? max(0, last) + 1 : 1
+      try transaction.setSetting(
+        LetGoRequest.setting,
+        try LetGoRequest.text(waiting.filter { !$0.isLike(request) } + [request]))
       try transaction.setSetting(LetGoRequest.doneSetting, nil)
     }
     store.ring()
@@ -151,23 +164,28 @@ extension SyncEngine {
 
   /// Does what somebody asked for, here or in another process. What cannot be done ends with its reason.
   func letGoAsked() async throws {
-    let waiting = try store.read { try LetGoRequest.waiting($0) }
-    guard !waiting.isEmpty else { return }
+    var waiting = try store.read { try LetGoRequest.waiting($0) }
     var report = LetGoReport()
-    for request in waiting {
-      do {
-        try store.read { try request.check($0, schema) }
-        report.add(try await letGo(as: request))
-      } catch let error as SyncError where error.code == .unknownElement {
-        report.refusal = error.message
+    while !waiting.isEmpty {
+      for request in waiting {
+        do {
+          try store.read { try request.check($0, schema) }
+          report.add(try await letGo(as: request))
+        } catch let error as SyncError where error.code == .unknownElement {
+          report.refusal = error.message
+        }
       }
-    }
-    try bookkeep { transaction in
-      // Somebody may have asked for something else meanwhile.
-      let rest = try LetGoRequest.waiting(transaction).filter { !waiting.contains($0) }
-      try transaction.setSetting(
-        LetGoRequest.setting, rest.isEmpty ? nil : try LetGoRequest.text(rest))
-      try transaction.setSetting(LetGoRequest.doneSetting, try LetGoRequest.text(report))
+      let done = waiting
+      waiting = try bookkeep { transaction in
+        // Somebody may have asked for something meanwhile, also for the same once more.
+        let rest = try LetGoRequest.waiting(transaction).filter { !done.contains($0) }
+        try transaction.setSetting(
+          LetGoRequest.setting, rest.isEmpty ? nil : try LetGoRequest.text(rest))
+        if rest.isEmpty {
+          try transaction.setSetting(LetGoRequest.doneSetting, try LetGoRequest.text(report))
+        }
+        return rest
+      }
     }
   }
 
@@ -209,6 +227,7 @@ extension SyncEngine {
     var report = LetGoReport()
     guard !places.isEmpty else { return report }
     let generation = try replicaState().generation
+    let unknown = try await learnNames(of: places)
     let lacking = try await lostValues(of: generation)
     var known: [LargeValue: Bool] = [:]
     var ready: [(place: HeldPlace, value: LargeValue)] = []
@@ -230,6 +249,7 @@ extension SyncEngine {
       }
       guard let named, isHeld else {
         report.keep(place.bytes)
+        if named == nil, unknown.contains(place.cell) { report.unknown = (report.unknown ?? 0) + 1 }
         continue
       }
       ready.append((place, named))
@@ -291,78 +311,6 @@ extension LetGoReport {
     bytes += other.bytes
     kept += other.kept
     bytesKept += other.bytesKept
-  }
-}
-
-/// A property of an object that has a large value which may wait in the zone.
-private struct HeldPlace {
-  let key: ObjectKey
-  let property: SyncSchema.Property
-  let bytes: Int64
-
-  /// Those of all objects that are meant, the ones that were made first before the others.
-  ///
-  /// - Parameters:
-  ///   - name: of one property; nil for all.
-  ///   - bytesMax: so many bytes of the last ones are not among them.
-  ///   - bytesMin: a value that has fewer is in its change set, and not by itself.
-  static func all(
-    _ name: String?, keeping bytesMax: Int64, bytesMin: Int, _ timing: ValueTiming,
-    _ schema: SyncSchema, _ transaction: ReadTransaction, of isMeant: (ObjectKey) -> Bool
-  ) throws -> [HeldPlace] {
-    var places: [HeldPlace] = []
-    for entity in schema.entities {
-      let properties = entity.properties.filter {
-        (name ?? $0.name) == $0.name && timing.waits($0)
-      }
-      guard !properties.isEmpty else { continue }
-      var keys: [ObjectKey] = []
-      try transaction.forEachKey(of: entity.description) { if isMeant($0) { keys.append($0) } }
-      for key in keys {
-        guard let values = try transaction.knownOwnRow(key)?.values else { continue }
-        for property in properties {
-          guard case .data(let data) = values[property.slot],
-            data.count >= max(bytesMin, LargeValue.bytesMin),
-            !values[property.slot].isInZone
-          else { continue }
-          places.append(HeldPlace(key: key, property: property, bytes: Int64(data.count)))
-        }
-      }
-    }
-    var left = max(0, bytesMax)
-    while let last = places.last, last.bytes <= left {
-      left -= last.bytes
-      places.removeLast()
-    }
-    return places
-  }
-
-  /// The name of the value that is there, where it is the zone's own word on the property: it was not encrypted, it came or went by
-  /// itself, nothing of it waits to be sent, and it stands in for no other. That the zone has the bytes for another object is no word on
-  /// this one: they go with that.
-  func value(_ pending: PendingSet, _ transaction: ReadTransaction) throws -> LargeValue? {
-    let object = pending[key]
-    guard !property.isSealed, object.map({ $0.whole == .none }) ?? true,
-      object?.transaction(of: property.slot) == nil,
-      case let parked = try ParkedValues(transaction.connection),
-      try parked.value(of: key, property.name) == nil,
-      let named = try parked.named.digest(of: key, property.name),
-      let value = try transaction.knownOwnRow(key)?.values[property.slot], !value.isInZone,
-      case .data(let data) = value, let large = LargeValue(of: data), large.digest == named
-    else { return nil }
-    return large
-  }
-
-  /// - Parameter sequence: up to where the log is applied, in which the value was set.
-  func letGo(_ value: LargeValue, by applier: PageApplier, at sequence: UInt64) throws {
-    guard var values = try applier.transaction.knownOwnRow(key)?.values else { return }
-    let name = PropertyValue.data(Data(LargeCell.row(for: value, isSealed: false)))
-    values[property.slot] = name
-    try applier.transaction.update(
-      key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
-    try applier.parkedValues.add(
-      name, of: key, property.name, reason: LargeCell.reasonInZone(value), sequence: sequence,
-      sender: applier.replica, at: applier.now)
-    try MissedValues.forget(value.digest, on: applier.transaction.connection)
+    if let count = other.unknown { unknown = (unknown ?? 0) + count }
   }
 }

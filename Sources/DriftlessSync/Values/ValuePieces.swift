@@ -128,54 +128,41 @@ enum ValuePieces {
   /// Lets go of what neither the change set in flight names nor an entry that waits for others of its push, and what nobody asked for
   /// and is not missing: of that, what has come so far is not asked for twice.
   ///
-  /// - Parameter kept: also these stay.
-  static func trim(_ transaction: ReadTransaction, keeping kept: Set<LargeValue> = []) throws {
+  /// - Parameter kept: what entries name that wait for others of their push, or are applied.
+  static func trim(_ transaction: ReadTransaction, keeping kept: [LargeValueSet]) throws {
     let connection = transaction.connection
-    guard try exist(on: connection) else { return }
-    var digests = try Set(underWay(connection).union(kept).map(\.digest))
-      .union(WantedValues.digests(on: connection))
+    let sent = try named(byOutbox: Outbox.load(from: connection), on: connection)
+    var digests = try Set(sent.map(\.digest)).union(WantedValues.digests(on: connection))
     if try transaction.setting(SyncEngine.missingSetting) != nil {
       let missing = try Set(
         ParkedValues.nameRows(on: connection).compactMap { LargeCell.value(in: $0.value) })
       // What has come whole was taken in, as far as there was room.
       digests.formUnion(try missing.filter { try !isWhole($0, on: connection) }.map(\.digest))
     }
-    var others: [Data] = []
-    try connection.forEachRow("SELECT DISTINCT digest FROM ZDL_VALUE") { row in
-      if !digests.contains(row.data(0)) { others.append(row.data(0)) }
-    }
-    for digest in others {
+    let others = try Self.digests(on: connection).subtracting(digests)
+    guard !others.isEmpty else { return }
+    let named = Set(kept.flatMap { $0.values.map(\.digest) })
+    for digest in others.subtracting(named) {
       try connection.perform("DELETE FROM ZDL_VALUE WHERE digest = ?", [.blob(digest)])
     }
   }
 
-  /// Lets go of what is here of some values, unless they are under way.
+  /// Lets go of what is here of some values, unless the change set in flight names them.
+  ///
+  /// - Parameter kept: what entries name that wait for others of their push.
   static func dropUnneeded(
-    _ values: some Sequence<LargeValue>, on connection: SQLiteConnection
+    _ values: some Sequence<LargeValue>, keeping kept: LargeValueSet,
+    on connection: SQLiteConnection
   ) throws {
     let here = try values.filter { try size(of: $0, on: connection) > 0 }
     guard !here.isEmpty else { return }
-    let needed = try underWay(connection)
-    for value in here where !needed.contains(value) { try drop(value, on: connection) }
+    let sent = Set(try named(byOutbox: Outbox.load(from: connection), on: connection))
+    for value in here where !sent.contains(value) && !kept.contains(value) {
+      try drop(value, on: connection)
+    }
   }
 
   // MARK: - Who names them
-
-  /// The values that the change set in flight names, and entries that wait for others of their push.
-  private static func underWay(_ connection: SQLiteConnection) throws -> Set<LargeValue> {
-    Set(try named(byOutbox: Outbox.load(from: connection), on: connection))
-      .union(try namedByStaged(connection))
-  }
-
-  /// The values that entries name which wait for others of their push.
-  static func namedByStaged(_ connection: SQLiteConnection) throws -> Set<LargeValue> {
-    var values: Set<LargeValue> = []
-    for sequence in try StagedEntries.sequences(on: connection) {
-      guard let entry = try StagedEntries.entry(at: sequence, on: connection) else { continue }
-      values.formUnion(named(by: entry))
-    }
-    return values
-  }
 
   /// The values that a push names, of all its parts.
   static func named(

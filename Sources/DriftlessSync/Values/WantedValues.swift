@@ -8,7 +8,7 @@ import Foundation
 enum WantedValues {
   /// What each row keeps by itself.
   static let rules: [RowRule] = [
-    .bytes("digest", count: LargeValue.digestSize), .integer("others", 0...1),
+    .bytes("digest", count: LargeValue.digestSize), .natural("others"),
     .integer("again", 0...1),
   ]
   static let statement = """
@@ -31,42 +31,44 @@ enum WantedValues {
     }
   }
 
-  /// Somebody asks for values: what was asked for in vain is tried again.
-  ///
-  /// - Returns: those that nobody asked for before.
-  @discardableResult
+  /// Somebody asks for values: what was asked for in vain is tried again. How many do is counted.
   static func ask(
     _ values: some Sequence<LargeValue>, in transaction: WriteTransaction
-  ) throws -> [LargeValue] {
-    let connection = transaction.connection
-    let new = try values.filter { value in
-      let isNew = try !contains(value.digest, on: connection)
-      try connection.perform(
+  ) throws {
+    for value in values {
+      try transaction.connection.perform(
         """
         INSERT INTO ZDL_WANTED (digest) VALUES (?)
-        ON CONFLICT (digest) DO UPDATE SET others = 1, again = 1
+        ON CONFLICT (digest) DO UPDATE SET others = min(others, 9223372036854775806) + 1, again = 1
         """, [.blob(value.digest)])
-      return isNew
     }
-    var count: Int64 = 0
-    if case .integer(let before)? = try transaction.setting(askedSetting) { count = before }
-    try transaction.setSetting(askedSetting, .integer(count &+ 1 & .max))
-    return new
+    try noteAsked(transaction)
   }
 
   /// Who asked for values asks for them still, whatever has become of the note.
-  static func askStill(_ values: [LargeValue], on connection: SQLiteConnection) throws {
+  static func askStill(_ values: [LargeValue], in transaction: WriteTransaction) throws {
     for value in values {
-      try connection.perform(
+      try transaction.connection.perform(
         "INSERT OR IGNORE INTO ZDL_WANTED (digest) VALUES (?)", [.blob(value.digest)])
     }
+    try noteAsked(transaction)
   }
 
-  /// Who asked for values asks no more: what others have asked for meanwhile is wanted still.
+  /// Who syncs the store hears of it.
+  private static func noteAsked(_ transaction: WriteTransaction) throws {
+    var count: Int64 = 0
+    if case .integer(let before)? = try transaction.setting(askedSetting) { count = before }
+    try transaction.setSetting(askedSetting, .integer(count < .max ? max(0, count) + 1 : 1))
+  }
+
+  /// One who asked for values asks no more: what others ask for is wanted still.
   static func takeBack(_ values: [LargeValue], on connection: SQLiteConnection) throws {
     for value in values {
       try connection.perform(
         "DELETE FROM ZDL_WANTED WHERE digest = ? AND others = 0", [.blob(value.digest)])
+      try connection.perform(
+        "UPDATE ZDL_WANTED SET others = others - 1 WHERE digest = ? AND others > 0",
+        [.blob(value.digest)])
     }
   }
 

@@ -95,15 +95,16 @@ extension SyncEngine {
   }
 
   /// The zone's digests at a place, or a later one, once the server has them.
-  private func digests(
-    at place: Cursor, _ progress: (@Sendable (VerifyProgress) -> Void)?
+  func digests(
+    at place: Cursor, _ progress: (@Sendable (VerifyProgress) -> Void)?,
+    seconds: Int = SyncTuning.digestWaitSeconds
   ) async throws -> ZoneDigests {
     if place.sequence == 0 {
       return ZoneDigests(isReady: true, place: place.mark, nextObject: 1, columns: [])
     }
     let start = ContinuousClock.now
     var pause = SyncTuning.digestPauseMilliseconds
-    while ContinuousClock.now - start < .seconds(SyncTuning.digestWaitSeconds) {
+    while ContinuousClock.now - start < .seconds(seconds) {
       do {
         let digests = try await transport.digests(at: place)
         if digests.isReady {
@@ -118,7 +119,7 @@ extension SyncEngine {
       pause = min(2 * pause, SyncTuning.digestPauseMillisecondsMax)
     }
     throw SyncError(
-      .notVerified, "The server has not added up its log for an hour.",
+      .notVerified, "The server has not added up its log within \(seconds) seconds.",
       suggestion: "Ask its operator to look at the server's log.")
   }
 

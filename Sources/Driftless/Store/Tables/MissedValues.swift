@@ -95,7 +95,7 @@ package enum MissedValues {
   }
 
   /// The log of the zone names it: it is there, whatever zone the store left it in, or asked for it in vain, before.
-  package static func noteNamed(_ digest: Data, on connection: SQLiteConnection) throws {
+  package static func noteInLog(_ digest: Data, on connection: SQLiteConnection) throws {
     guard try exist(on: connection) else { return }
     try connection.run(
       "DELETE FROM ZDL_MISSED WHERE digest = ? AND reason IN ('left', 'absent')", .blob(digest))

@@ -1,0 +1,120 @@
+import Driftless
+import DriftlessProtocol
+import DriftlessSQLite
+import Foundation
+import Logging
+
+/// Which of the values that are here the zone names, where nothing is noted of it: a program of before noted nothing of what it took in.
+extension SyncEngine {
+  /// Asks the zone of which places it names the values that they have, and notes those.
+  ///
+  /// - Returns: those of which the zone did not say it: it tells nobody, or is not at the place of the log that the store is at.
+  func learnNames(of places: [HeldPlace]) async throws -> Set<HeldPlace.Cell> {
+    let state = try replicaState()
+    let cells = try unnotedCells(of: places)
+    guard !cells.isEmpty else { return [] }
+    let all = Set(cells.values.joined())
+    // What was acknowledged above the cursor is no part of what the zone has at it.
+    guard state.cursor > 0, state.mark?.sequence ?? 0 <= state.cursor else { return all }
+    var said: [HeldPlace.Cell: LargeValue?] = [:]
+    do {
+      let digests = try await digests(
+        at: state.position, nil, seconds: SyncTuning.letGoDigestWaitSeconds)
+      guard digests.place == state.position.mark else { return all }
+      for numbers in Self.stretches(of: cells.keys.sorted()) {
+        var rest = numbers
+        while !rest.isEmpty {
+          try Task.checkCancellation()
+          let data = try await transport.digests(.objects(rest), at: state.position)
+          let (part, end) = try SnapshotReader.part(data, of: state.generation, numbers: rest)
+          try part.forEachWord(schema) { number, property, value in
+            guard let cell = cells[number]?.first(where: { $0.property == property }) else {
+              return
+            }
+            // What it says twice nobody here weighs.
+            said.updateValue(said[cell] == nil ? value : nil, forKey: cell)
+          }
+          rest = end..<rest.upperBound
+        }
+      }
+    } catch let error as ProtocolError where [.unsupported, .noSnapshot].contains(error.code) {
+      log.debug("The zone does not say which large values it names: \(error.message)")
+      return all
+    } catch let error as SyncError where error.code == .notVerified {
+      log.debug("The zone does not say which large values it names: \(error.message)")
+      return all
+    }
+    try bookkeep { transaction in
+      guard try Self.state(on: transaction.connection, of: store).position == state.position else {
+        return
+      }
+      var named = try NamedCells(transaction.connection)
+      for case (let cell, let value?) in said {
+        try named.note(value, of: cell.key, cell.property)
+      }
+    }
+    return []
+  }
+
+  /// The places of which nothing is noted, by the numbers of their objects.
+  private func unnotedCells(of places: [HeldPlace]) throws -> [UInt64: [HeldPlace.Cell]] {
+    try store.read { transaction in
+      let connection = transaction.connection
+      let pending = try pendingSet(transaction, state: Self.state(on: connection, of: store))
+      let named = try NamedCells(connection)
+      var directory = ObjectDirectory(connection, readsAhead: true)
+      var cells: [UInt64: [HeldPlace.Cell]] = [:]
+      for place in places
+      where try place.isOfZone(pending, transaction)
+        && named.digest(of: place.key, place.property.name) == nil
+      {
+        let root = schema.root(of: place.key)
+        if let number = try directory.number(root: root, key: place.key.key) {
+          cells[number, default: []].append(place.cell)
+        }
+      }
+      return cells
+    }
+  }
+
+  /// Numbers that lie near each other are asked for at once.
+  private static func stretches(of numbers: [UInt64]) -> [Range<UInt64>] {
+    var stretches: [Range<UInt64>] = []
+    for number in numbers {
+      if let last = stretches.last, number - last.upperBound < SyncTuning.letGoGapMax {
+        stretches[stretches.count - 1] = last.lowerBound..<number + 1
+      } else {
+        stretches.append(number..<number + 1)
+      }
+    }
+    return stretches
+  }
+}
+
+extension SnapshotReader.Part {
+  /// Hands over what it says of attributes: the object's number, the property, and the large value that it names; nil for another one.
+  fileprivate func forEachWord(
+    _ schema: SyncSchema, _ body: (UInt64, String, LargeValue?) -> Void
+  ) throws {
+    for layer in 0..<count {
+      let changeSet = try changeSet(layer)
+      let index = changeSet.index
+      let numbers = (layer == 0 ? self.numbers : []) + index.knownNumbers
+      var rest = changeSet.columns[...]
+      for group in index.groups {
+        let own = rest.prefix(group.properties.count)
+        rest = rest.dropFirst(group.properties.count)
+        let names = index.entities[group.entity]
+        guard let entity = schema.entity(namedNowOrBefore: names.name) else { continue }
+        for (place, column) in zip(group.properties, own) {
+          guard let property = entity.property(namedNowOrBefore: names.properties[place]) else {
+            continue
+          }
+          for (row, object) in group.objects.enumerated() where numbers.indices.contains(object) {
+            body(numbers[object], property.name, column.largeValue(at: row))
+          }
+        }
+      }
+    }
+  }
+}
