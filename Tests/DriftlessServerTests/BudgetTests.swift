@@ -85,6 +85,50 @@ import Testing
     }
   }
 
+  @Test("What large pushes took goes back once for all that come at a time, and for no small one")
+  func trims() async throws {
+    let count = Count()
+    let trim = MemoryTrim(milliseconds: 50) { count.number.add(1, ordering: .relaxed) }
+    trim.note(bytes: 1_000)
+    for _ in 0..<10_000 { trim.note(bytes: 2 << 20) }
+    try await until("it is done") { count.value > 0 }
+    #expect(count.value < 1_000)
+    let before = count.value
+    trim.note(bytes: 2 << 20)
+    try await until("it is done for the next one") { count.value > before }
+  }
+
+  @Test("Who is refused costs no memory that would go back, whatever length a request says")
+  func refusedLengths() async throws {
+    let count = Count()
+    try await withServer(trimsMemory: { count.number.add(1, ordering: .relaxed) }) { server in
+      let token = try server.token()
+      let port = server.port
+      try await until("the zone was looked at when the server started") { count.value == 1 }
+      for token in [nil, "wrong", try server.token(verbs: .read).text] {
+        let head = LiveServer.head(
+          "POST", "/v1/zones/shop/changes", token: token, length: 32 << 20)
+        let status = try await blocking {
+          let connection = try RawConnection(port: port)
+          connection.send(head)
+          return try connection.response().status
+        }
+        #expect(status == 401 || status == 403)
+      }
+      var maker = FrameMaker(try await server.zone())
+      let frame = try maker.insert(1, title: Self.noise(letters: 3_000_000))
+      #expect(frame.count > 1 << 20)
+      _ = try await server.accepted(frame, token: token)
+      try await until("what the push took goes back") { count.value > 1 }
+      #expect(count.value == 2)
+    }
+  }
+
+  private final class Count: Sendable {
+    let number = Atomic(0)
+    var value: Int { number.load(ordering: .relaxed) }
+  }
+
   /// Text that is hardly compressed.
   private static func noise(letters: Int) -> String {
     var generator = SystemRandomNumberGenerator()
