@@ -38,6 +38,12 @@ struct LetGoRequest: Codable, Equatable {
     return try? JSONDecoder().decode([LetGoRequest].self, from: data)
   }
 
+  /// One alone as a program of before has it, which may sync the store beside this one.
+  static func text(waiting requests: [LetGoRequest]) throws -> SQLiteValue? {
+    guard requests.count > 1 else { return try requests.first.map { try text($0) } }
+    return try text(requests)
+  }
+
   /// What waits in a store.
   static func waiting(_ transaction: ReadTransaction) throws -> [LetGoRequest] {
     guard case .text(let text)? = try transaction.setting(setting) else { return [] }
@@ -134,7 +140,7 @@ extension SyncEngine {
       let waiting = try LetGoRequest.waiting(transaction)
       if !waiting.contains(request) {
         try transaction.setSetting(
-          LetGoRequest.setting, try LetGoRequest.text(waiting + [request]))
+          LetGoRequest.setting, try LetGoRequest.text(waiting: waiting + [request]))
       }
       try transaction.setSetting(LetGoRequest.doneSetting, nil)
     }
@@ -166,7 +172,7 @@ extension SyncEngine {
       // Somebody may have asked for something else meanwhile.
       let rest = try LetGoRequest.waiting(transaction).filter { !waiting.contains($0) }
       try transaction.setSetting(
-        LetGoRequest.setting, rest.isEmpty ? nil : try LetGoRequest.text(rest))
+        LetGoRequest.setting, try LetGoRequest.text(waiting: rest))
       try transaction.setSetting(LetGoRequest.doneSetting, try LetGoRequest.text(report))
     }
   }
