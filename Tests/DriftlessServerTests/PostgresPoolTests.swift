@@ -182,7 +182,8 @@
     }
 
     @Test(
-      "A node whose database a newer program has taken over stops, and goes on when it is put back")
+      "F69 A node whose database a newer program has taken over stops, and goes on when it is put back"
+    )
     func version() async throws {
       let place = try Place()
       try await place.serving {
