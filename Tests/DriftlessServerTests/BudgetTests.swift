@@ -124,6 +124,47 @@ import Testing
     }
   }
 
+  @Test("V3 Bodies that are sent slowly fill their token's part, and pushes to other zones get in")
+  func slowBodies() async throws {
+    var limits = ServerLimits()
+    limits.bodiesInMemoryBytesMax = 8 << 20
+    limits.bodyBytesMax = 2 << 20
+    try await withServer(limits: limits, zones: ["shop", "other"]) { server in
+      let token = try server.token(zone: "other").text
+      let port = server.port
+      let head = LiveServer.head(
+        "POST", "/v1/zones/other/changes", token: token, length: 2 << 20)
+      // All but the last byte of each.
+      let slow = try await blocking {
+        try (0..<8).map { _ in
+          let connection = try RawConnection(port: port)
+          connection.send(head + Data(count: (2 << 20) - 1))
+          return connection
+        }
+      }
+      let refused = try await blocking {
+        try slow.filter { $0.hasMore(milliseconds: 2_000) }.map { try $0.response().status }
+      }
+      #expect(refused.count >= 6 && refused.allSatisfy { $0 == 503 }, "\(refused)")
+      var maker = FrameMaker(try await server.zone())
+      let frame = try maker.insert(1, title: Self.noise(letters: 2_000_000))
+      #expect(frame.count > 1 << 20)
+      _ = try await server.accepted(frame, token: server.token())
+      withExtendedLifetime(slow) {}
+    }
+  }
+
+  @Test("A zone and a token may hold one thing of the largest size, where all leave room")
+  func least() throws {
+    let budget = MemoryBudget("bodies", most: 800, least: 700)
+    let charge = budget.charge(for: Self.holder("a"))
+    for _ in 0..<7 { try charge.grow(by: 100) }
+    #expect(throws: ServerError.self) { try charge.grow(by: 1) }
+    let other = try budget.reserve(100, for: Self.holder("b"))
+    #expect(throws: ServerError.self) { try budget.reserve(1, for: Self.holder("c")) }
+    withExtendedLifetime(other) { #expect(budget.held == 800) }
+  }
+
   private final class Count: Sendable {
     let number = Atomic(0)
     var value: Int { number.load(ordering: .relaxed) }

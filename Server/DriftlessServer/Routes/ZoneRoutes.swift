@@ -96,7 +96,7 @@ struct ZoneRoutes: Sendable {
   private func push(_ request: Request, _ context: ServerContext) async throws -> Response {
     let admitted = try await admit(request, context, .write)
     let zone = admitted.zone
-    return try await bodies.withBody(of: request) { body in
+    return try await bodies.withBody(of: request, for: admitted.holder) { body in
       metrics.countReceived(bytes: body.count)
       defer { trim.note(bytes: body.count) }
       let header = try PushReader(limits: limits.current).header(of: body)
@@ -210,7 +210,7 @@ struct ZoneRoutes: Sendable {
   private func refill(_ request: Request, _ context: ServerContext) async throws -> Response {
     let admitted = try await admit(request, context, .write)
     let zone = admitted.zone
-    return try await bodies.withBody(of: request) { body in
+    return try await bodies.withBody(of: request, for: admitted.holder) { body in
       metrics.countReceived(bytes: body.count)
       let entries = try PullPage.entries(of: body)
       let place = try await take(entries, admitted)
@@ -251,8 +251,9 @@ struct ZoneRoutes: Sendable {
   }
 
   private func common(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await admit(request, context, .read).zone
-    return try await bodies.withBody(of: request) { body in
+    let admitted = try await admit(request, context, .read)
+    let zone = admitted.zone
+    return try await bodies.withBody(of: request, for: admitted.holder) { body in
       try JSONNames.check(body)
       guard let asked = try? JSONDecoder().decode(CommonPlaceRequest.self, from: body),
         asked.marks.count <= limits.commonPlacesMax
