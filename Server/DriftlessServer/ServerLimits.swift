@@ -11,7 +11,8 @@ package struct ServerLimits: Sendable, Equatable {
   package var bodyBytesMax = 64 << 20
   /// Bytes that the index section of a push may inflate to.
   package var inflatedBytesMax = 32 << 20
-  /// Bytes of request bodies held in memory at one time by all requests; above it, 503.
+  /// Bytes of request bodies held in memory at one time by all requests; above it, 503. Of one zone half of it, of one token three
+  /// eighths, and one body of `bodyBytesMax` in any case.
   package var bodiesInMemoryBytesMax = 256 << 20
   /// Bytes that pushes inflate to which are in memory at one time: their values until they are checked, their indexes until they
   /// are answered. Above it, 503; of one zone half of it, of one token three eighths. At least what one change set may have

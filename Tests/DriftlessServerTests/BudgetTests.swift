@@ -85,6 +85,94 @@ import Testing
     }
   }
 
+  @Test("What large pushes took goes back once for all that come at a time, and for no small one")
+  func trims() async throws {
+    let count = Count()
+    let trim = MemoryTrim(milliseconds: 50) { count.number.add(1, ordering: .relaxed) }
+    trim.note(bytes: 1_000)
+    for _ in 0..<10_000 { trim.note(bytes: 2 << 20) }
+    try await until("it is done") { count.value > 0 }
+    #expect(count.value < 1_000)
+    let before = count.value
+    trim.note(bytes: 2 << 20)
+    try await until("it is done for the next one") { count.value > before }
+  }
+
+  @Test("Who is refused costs no memory that would go back, whatever length a request says")
+  func refusedLengths() async throws {
+    let count = Count()
+    try await withServer(trimsMemory: { count.number.add(1, ordering: .relaxed) }) { server in
+      let token = try server.token()
+      let port = server.port
+      try await until("the zone was looked at when the server started") { count.value == 1 }
+      for token in [nil, "wrong", try server.token(verbs: .read).text] {
+        let head = LiveServer.head(
+          "POST", "/v1/zones/shop/changes", token: token, length: 32 << 20)
+        let status = try await blocking {
+          let connection = try RawConnection(port: port)
+          connection.send(head)
+          return try connection.response().status
+        }
+        #expect(status == 401 || status == 403)
+      }
+      // Longer than it takes until it would be done: on a busy host this shows less, and nothing that is not so.
+      try await Task.sleep(for: .milliseconds(600))
+      #expect(count.value == 1)
+      var maker = FrameMaker(try await server.zone())
+      let frame = try maker.insert(1, title: Self.noise(letters: 3_000_000))
+      #expect(frame.count > 1 << 20)
+      _ = try await server.accepted(frame, token: token)
+      try await until("what the push took goes back") { count.value > 1 }
+      #expect(count.value == 2)
+    }
+  }
+
+  @Test("V3 Bodies that are sent slowly fill their token's part, and pushes to other zones get in")
+  func slowBodies() async throws {
+    var limits = ServerLimits()
+    limits.bodiesInMemoryBytesMax = 8 << 20
+    limits.bodyBytesMax = 2 << 20
+    try await withServer(limits: limits, zones: ["shop", "other"]) { server in
+      let token = try server.token(zone: "other").text
+      let port = server.port
+      let head = LiveServer.head(
+        "POST", "/v1/zones/other/changes", token: token, length: 2 << 20)
+      // All but the last byte of each.
+      let slow = try await blocking {
+        try (0..<8).map { _ in
+          let connection = try RawConnection(port: port)
+          connection.send(head + Data(count: (2 << 20) - 1))
+          return connection
+        }
+      }
+      let refused = try await blocking {
+        try slow.filter { $0.hasMore(milliseconds: 2_000) }.map { try $0.response().status }
+      }
+      #expect(refused.count >= 6 && refused.allSatisfy { $0 == 503 }, "\(refused)")
+      var maker = FrameMaker(try await server.zone())
+      let frame = try maker.insert(1, title: Self.noise(letters: 2_000_000))
+      #expect(frame.count > 1 << 20)
+      _ = try await server.accepted(frame, token: server.token())
+      withExtendedLifetime(slow) {}
+    }
+  }
+
+  @Test("A zone and a token may hold one thing of the largest size, where all leave room")
+  func least() throws {
+    let budget = MemoryBudget("bodies", most: 800, least: 700)
+    let charge = budget.charge(for: Self.holder("a"))
+    for _ in 0..<7 { try charge.grow(by: 100) }
+    #expect(throws: ServerError.self) { try charge.grow(by: 1) }
+    let other = try budget.reserve(100, for: Self.holder("b"))
+    #expect(throws: ServerError.self) { try budget.reserve(1, for: Self.holder("c")) }
+    withExtendedLifetime(other) { #expect(budget.held == 800) }
+  }
+
+  private final class Count: Sendable {
+    let number = Atomic(0)
+    var value: Int { number.load(ordering: .relaxed) }
+  }
+
   /// Text that is hardly compressed.
   private static func noise(letters: Int) -> String {
     var generator = SystemRandomNumberGenerator()

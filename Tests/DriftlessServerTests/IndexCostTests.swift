@@ -1,10 +1,12 @@
 import DriftlessProtocol
-import DriftlessServer
+import DriftlessSQLite
 import DriftlessServerTesting
 import Foundation
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import DriftlessServer
 
 /// What a push costs the one writer. Steps are counted; a time bounds only what takes a second, and would take many minutes.
 @Suite("The cost of the index") struct IndexCostTests {
@@ -87,6 +89,34 @@ import Testing
     let narrow = replica.push(
       3, zone.generation, names.prefix(1_000).map { .update([$0], of: objects) })
     #expect(try await test.storage.append(narrow, to: zone).sequence == 3)
+  }
+
+  @Test("Identities among which the zone has none are written, and not looked for one by one")
+  func newIdentities() async throws {
+    let test = try TestZone()
+    let zone = try await test.zone()
+    var replica = TestReplica()
+    func work(_ run: (Int) -> Push.IdentityRun) async throws -> Int {
+      let before = try test.storage.writer.run { $0.statementWork }
+      let push = replica.push(zone.generation, inserts: (0..<2_000).map(run))
+      _ = try await test.storage.append(push, to: zone)
+      return try test.storage.writer.run { $0.statementWork } - before
+    }
+    func identity(_ place: Int, _ number: Int) -> Push.IdentityRun {
+      .init(first: UUID(high: UInt64(place), low: UInt64(number)), count: 1)
+    }
+    let first = try await work { identity($0 * 7 % 2_000, 0) }
+    let between = try await work { identity($0, 1) }
+    #expect(first * 3 < between * 2, "\(first) to \(between) instructions")
+    // Each of them is known: by what was there before, and by those of the same push.
+    let known = (0..<2_000).map { identity($0, 0) }
+    let twice = (0..<2).map { _ in identity(3_000, 0) }
+    for inserts in [Array(known), twice, [.init(first: twice[0].first, count: 5)] + twice] {
+      let push = replica.push(zone.generation, inserts: inserts)
+      #expect(try await code { _ = try await test.storage.append(push, to: zone) } == .stale)
+      replica.number -= 1
+    }
+    #expect(try await test.zone().nextObject == 4_001)
   }
 
   @Test("A push's turn is reckoned by its bytes, its identities, and the properties of its objects")

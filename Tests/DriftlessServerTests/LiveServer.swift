@@ -22,7 +22,8 @@ final class LiveServer: Sendable {
   init(
     limits: ServerLimits = .init(), zones: [String] = ["shop"],
     directory: TemporaryDirectory? = nil, tls: (certificate: URL, key: URL)? = nil,
-    database: String? = nil, logger: Logger? = nil
+    database: String? = nil, logger: Logger? = nil,
+    trimsMemory: @escaping @Sendable () -> Void = {}
   ) async throws {
     self.database = database
     self.directory = try directory ?? TemporaryDirectory()
@@ -37,6 +38,7 @@ final class LiveServer: Sendable {
     var options = ServeOptions()
     options.port = 0
     options.limits = limits
+    options.trimsMemory = trimsMemory
     options.tlsCertificate = tls?.certificate
     options.tlsKey = tls?.key
     let logger =
@@ -115,9 +117,10 @@ final class LogLines: Sendable {
 /// Runs `test` on a server, and stops the server whatever happens.
 func withServer(
   limits: ServerLimits = .init(), zones: [String] = ["shop"], database: String? = nil,
-  _ test: (LiveServer) async throws -> Void
+  trimsMemory: @escaping @Sendable () -> Void = {}, _ test: (LiveServer) async throws -> Void
 ) async throws {
-  let server = try await LiveServer(limits: limits, zones: zones, database: database)
+  let server = try await LiveServer(
+    limits: limits, zones: zones, database: database, trimsMemory: trimsMemory)
   do {
     try await test(server)
   } catch {

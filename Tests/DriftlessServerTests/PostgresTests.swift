@@ -235,6 +235,31 @@
       }
     }
 
+    @Test(
+      "F69 Nodes lose no push while one of a later program comes that brings the tables up to date and adds its own"
+    )
+    func upgraded() async throws {
+      let cluster = try PostgresCluster.shared()
+      let database = try cluster.place()
+      let nodes = [try Self.made(database), try PostgresZoneStorage(database: database)]
+      defer { for node in nodes { node.close() } }
+      try await Self.pushes(on: nodes) {
+        try cluster.execute(
+          """
+          ALTER TABLE sighting DROP COLUMN name, DROP COLUMN address, DROP COLUMN format;
+          DROP TABLE operator_token;
+          DROP INDEX log_push; CREATE UNIQUE INDEX log_number ON log(zone, replica, number)
+          """, on: database)
+        try PostgresZoneStorage(database: database).close()
+        try cluster.execute(
+          """
+          CREATE TABLE later(zone bigint PRIMARY KEY);
+          ALTER TABLE zone ADD COLUMN later bigint; ALTER TABLE log ADD COLUMN later bigint
+          """, on: database)
+      }
+      #expect(try PostgresAdministration.look(at: database) == [])
+    }
+
     @Test("F68 While the database is away the server says so, and comes back by itself")
     func away() async throws {
       let cluster = try PostgresCluster()

@@ -29,8 +29,15 @@ struct WriterWaitTests {
     #expect(time < .seconds(5))
   }
 
-  @Test("A push that waits is let in by who writes again and again")
-  func push() async throws {
+  /// Who waits for the writer.
+  enum Writer: CaseIterable, Sendable {
+    case push, time, readiness, command
+  }
+
+  @Test(
+    "Whoever waits for the writer is let in by who writes again and again",
+    arguments: Writer.allCases)
+  func letsIn(_ writer: Writer) async throws {
     let test = try TestZone()
     let zone = try await test.zone()
     let folder = test.folder
@@ -58,11 +65,64 @@ struct WriterWaitTests {
     }
     while !began.isSet { await Task.yield() }
     var replica = TestReplica()
-    for _ in 0..<5 {
-      _ = try await test.storage.append(replica.push(zone.generation), to: zone)
+    let administration = try Administration(folder: folder)
+    defer { administration.close() }
+    for count in 0..<5 {
+      switch writer {
+      case .push: _ = try await test.storage.append(replica.push(zone.generation), to: zone)
+      case .time:
+        try test.storage.writer.run { try SQLiteZoneStorage.keepTime(Int64(count), on: $0) }
+      case .readiness: try await test.storage.checkReady(bytes: 1)
+      case .command: _ = try administration.createZone("zone-\(count)")
+      }
     }
     isOver.set()
     #expect(try await rounds < roundsMax / 2)
+  }
+
+  @Test("A purge lets a command in after the transaction that it is at")
+  func purge() async throws {
+    let test = try TestZone()
+    var boxes = BoxReplica(try await test.zone())
+    for _ in 0..<600 { _ = try await test.storage.append(boxes.insert(1), to: test.zone()) }
+    let folder = test.folder
+    let isOver = Flag()
+    async let purged: Int = blocking {
+      defer { isOver.set() }
+      let administration = try Administration(folder: folder)
+      defer { administration.close() }
+      let options = PurgeOptions(keepDays: 0, replicaDays: 0, isTried: true)
+      return try administration.purgeZone(
+        "shop", options, at: Administration.hostMilliseconds + 10_000
+      ).entries
+    }
+    let passed = try await blocking {
+      let administration = try Administration(folder: folder)
+      defer { administration.close() }
+      let reader = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
+      defer { reader.close() }
+      func entries() throws -> Int64 { try reader.integer("SELECT count(*) FROM log") ?? 0 }
+      var passed: [Int64] = []
+      let connection = administration.connection
+      let told = try #require(connection.whileWaiting)
+      connection.whileWaiting = { wait in
+        try told {
+          let before = try entries()
+          try wait()
+          passed.append(try before - entries())
+        }
+      }
+      var count = 0
+      while !isOver.isSet {
+        _ = try administration.createZone("zone-\(count)")
+        count += 1
+      }
+      return passed
+    }
+    // The last entry stays.
+    #expect(try await purged == 599)
+    // The transaction that it was at when the command came; then the command.
+    #expect(passed.allSatisfy { $0 <= 500 }, "\(passed)")
   }
 
   @Test("One who waits without end is not waited for without end")

@@ -24,7 +24,7 @@ struct LinkTests {
     return link
   }
 
-  @Test("L7 Two processes, one through a symbolic link, share lock, log and news")
+  @Test("F80 L7 Two processes, one through a symbolic link, share lock, log and news")
   func processes() async throws {
     let link = try link("link.sqlite", to: "data/shop.sqlite")
     let second = try self.link("second.sqlite", to: "link.sqlite")
@@ -52,7 +52,7 @@ struct LinkTests {
     #expect(try PersistentStore.open(url: link, model: Shop.model()).url?.path == url.path)
   }
 
-  @Test("L7 A ring of links is an error, not a wait")
+  @Test("F80 L7 A ring of links is an error, not a wait")
   func ring() throws {
     let one = try link("one.sqlite", to: "two.sqlite")
     _ = try link("two.sqlite", to: "one.sqlite")
@@ -61,7 +61,7 @@ struct LinkTests {
     } throws: { ($0 as? StoreError)?.code == .cannotOpen }
   }
 
-  @Test("L7 A file with two names is refused, with what to do about it")
+  @Test("F80 L7 A file with two names is refused, with what to do about it")
   func hardLink() throws {
     try PersistentStore.open(url: url, model: Shop.model()).close()
     let other = directory.file("other.sqlite")

@@ -203,7 +203,7 @@ import Testing
     #expect(try again.check().isSound)
   }
 
-  @Test("A store that is moved away is left as it is, and goes on when it is back")
+  @Test("F80 A store that is moved away is left as it is, and goes on when it is back")
   func moved() throws {
     let store = try begin()
     let away = directory.file("away.sqlite")

@@ -191,6 +191,12 @@ struct ValueLetGoTests {
       #expect(error?.code == .unknownElement)
     }
     try SyncEngine.askToLetGo(of: store, object: ids[0])
+    // A program of before, which may sync the store, knows one and no list.
+    guard case .text(let one)? = try store.read({ try $0.setting(LetGoRequest.setting) }) else {
+      Issue.record("nothing is asked for")
+      return
+    }
+    #expect(try JSONDecoder().decode(LetGoRequest.self, from: Data(one.utf8)).object == ids[0])
     try SyncEngine.askToLetGo(of: store, object: ids[1])
     #expect(try SyncEngine.check(store).isSound)
     try await shop[1].sync()

@@ -19,7 +19,8 @@ struct EnrolmentRoutes: Sendable {
 
   func add(to router: Router<ServerContext>) {
     router.post("v1/zones/:zone/enroll") { request, context in
-      try await bodies.withBody(of: request, bytesMax: Self.bytesMax) {
+      let asker = MemoryBudget.Holder(zone: "", token: context.address)
+      return try await bodies.withBody(of: request, for: asker, bytesMax: Self.bytesMax) {
         try await enroll($0, context)
       }
     }

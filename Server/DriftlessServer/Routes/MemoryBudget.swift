@@ -22,14 +22,20 @@ package final class MemoryBudget: Sendable {
 
   private let state = Mutex(State())
   private let most: @Sendable () -> Int
+  private let least: @Sendable () -> Int
   private let what: String
 
   /// - Parameters:
   ///   - what: what is too much where it is refused, in the plural.
   ///   - most: asked anew each time.
-  package init(_ what: String, most: @autoclosure @escaping @Sendable () -> Int) {
+  ///   - least: bytes that a zone and a token may hold in any case, where all together leave room; asked anew each time.
+  package init(
+    _ what: String, most: @autoclosure @escaping @Sendable () -> Int,
+    least: @autoclosure @escaping @Sendable () -> Int = 0
+  ) {
     self.what = what
     self.most = most
+    self.least = least
   }
 
   /// Bytes that are held by all.
@@ -50,11 +56,11 @@ package final class MemoryBudget: Sendable {
 
   /// - Returns: whether there is room for so many bytes more, which are held then.
   private func take(_ bytes: Int, for holder: Holder) -> Bool {
-    let most = most()
+    let (most, least) = (most(), least())
     return state.withLock { state in
       func fits(_ held: Int, _ bound: Int) -> Bool { held == 0 || held + bytes <= bound }
-      guard fits(state.all, most), fits(state.ofZone[holder.zone] ?? 0, most / 2),
-        fits(state.ofToken[holder.token] ?? 0, most / 8 * 3)
+      guard fits(state.all, most), fits(state.ofZone[holder.zone] ?? 0, max(most / 2, least)),
+        fits(state.ofToken[holder.token] ?? 0, max(most / 8 * 3, least))
       else { return false }
       state.add(bytes, holder)
       return true

@@ -1,25 +1,32 @@
 import DriftlessProtocol
 import Foundation
 import Hummingbird
-import Synchronization
 
-/// Reads the bodies of pushes within bounds: of each, of all together, and of time.
+/// Reads the bodies of pushes within bounds: of each, of all together, of each zone's and each token's, and of time. Who sends
+/// slowly holds what has come for long, and takes no room from others.
 final class RequestBodyReader: Sendable {
   private let limits: LiveLimits
-  private let bytesHeld = Mutex(0)
+  private let memory: MemoryBudget
   /// As much as a part of a push mostly takes.
   private static let reservedBytesMax = 8 << 20
 
-  init(limits: LiveLimits) { self.limits = limits }
+  init(limits: LiveLimits) {
+    self.limits = limits
+    memory = MemoryBudget(
+      "bodies", most: limits.bodiesInMemoryBytesMax, least: limits.bodyBytesMax)
+  }
 
   /// Reads a request's body and hands it to `use`; its bytes count as held until that returns.
   ///
-  /// - Parameter bytesMax: the most bytes that it may have, where that is less than the limit.
+  /// - Parameters:
+  ///   - holder: for whom it is held.
+  ///   - bytesMax: the most bytes that it may have, where that is less than the limit.
   /// - Throws: `ServerError`: `.tooLarge`, `.busy` (also where it is too slow), `.damaged` (cut off), which end the
   ///   connection, because what is left of the body is not worth reading; `.damaged` for a body that was changed on its
   ///   way.
   func withBody<Result>(
-    of request: Request, bytesMax: Int = .max, _ use: (Data) async throws -> Result
+    of request: Request, for holder: MemoryBudget.Holder, bytesMax: Int = .max,
+    _ use: (Data) async throws -> Result
   ) async throws -> Result {
     let most = min(bytesMax, limits.bodyBytesMax)
     var body = Data()
@@ -28,8 +35,8 @@ final class RequestBodyReader: Sendable {
       // One that grows is copied as it does. What never comes of it takes addresses, and no memory.
       if length > 0 { body.reserveCapacity(min(length, Self.reservedBytesMax)) }
     }
-    var held = 0
-    defer { bytesHeld.withLock { $0 -= held } }
+    let charge = memory.charge(for: holder)
+    defer { charge.shrink(to: 0) }
     let start = ContinuousClock.now
     var chunks = request.body.makeAsyncIterator()
     while let chunk = try await Self.next(&chunks) {
@@ -40,10 +47,9 @@ final class RequestBodyReader: Sendable {
         // Over a better line the same body is taken: nothing is wrong with what is in it.
         throw ServerError.busy("the body took more than \(seconds) seconds to arrive").closing()
       }
-      guard reserve(chunk.readableBytes) else {
-        throw ServerError.busy("too many bodies arrive at one time").closing()
+      do { try charge.grow(by: chunk.readableBytes) } catch let error as ServerError {
+        throw error.closing()
       }
-      held += chunk.readableBytes
       body.append(contentsOf: chunk.readableBytesView)
     }
     if let digest = request.contentDigest, digest != AnswerCheck.contentDigest(of: body) {
@@ -69,14 +75,6 @@ final class RequestBodyReader: Sendable {
           .damaged, "the body ended before its end, or breaks the rules of HTTP",
           suggestion: "Send it again.")
       ).closing()
-    }
-  }
-
-  private func reserve(_ bytes: Int) -> Bool {
-    bytesHeld.withLock { held in
-      guard held + bytes <= limits.bodiesInMemoryBytesMax else { return false }
-      held += bytes
-      return true
     }
   }
 

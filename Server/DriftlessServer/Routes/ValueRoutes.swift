@@ -47,7 +47,9 @@ struct ValueRoutes: Sendable {
     guard let length = try query.number("length"),
       let value = LargeValue(digest: try digest(context), length: length)
     else { throw RequestQuery.malformed("length") }
-    return try await bodies.withBody(of: request, bytesMax: LargeValue.pieceBytesMax) { body in
+    return try await bodies.withBody(
+      of: request, for: admitted.holder, bytesMax: LargeValue.pieceBytesMax
+    ) { body in
       metrics.countReceived(bytes: body.count)
       let piece = ValuePiece(
         value: value, replica: replica, generation: admitted.zone.generation, first: first,

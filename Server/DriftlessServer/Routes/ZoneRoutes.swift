@@ -16,16 +16,14 @@ struct ZoneRoutes: Sendable {
   private let holds: ZoneHolds
   private let memory: MemoryBudget
   private let turns = DecodingTurns()
-  private let trimsMemory: @Sendable () -> Void
-  /// Bytes of a push after which what it took goes back to the system.
-  private static let largeBytesMin = 1 << 20
+  private let trim: MemoryTrim
 
-  /// - Parameter trimsMemory: called after each large push.
+  /// - Parameter trimsMemory: called after large pushes.
   init(
     storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: LiveLimits,
     gate: Gate, trimsMemory: @escaping @Sendable () -> Void
   ) {
-    self.trimsMemory = trimsMemory
+    trim = MemoryTrim(trimsMemory)
     self.storage = storage
     self.metrics = metrics
     self.news = news
@@ -96,12 +94,11 @@ struct ZoneRoutes: Sendable {
   // MARK: - Push
 
   private func push(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let length = request.headers[.contentLength].flatMap { Int($0) } ?? 0
-    defer { if length >= Self.largeBytesMin { trimsMemory() } }
     let admitted = try await admit(request, context, .write)
     let zone = admitted.zone
-    return try await bodies.withBody(of: request) { body in
+    return try await bodies.withBody(of: request, for: admitted.holder) { body in
       metrics.countReceived(bytes: body.count)
+      defer { trim.note(bytes: body.count) }
       let header = try PushReader(limits: limits.current).header(of: body)
       // Who speaks of a generation that is gone takes another replica ID: this one is not to be bound.
       guard header.cursor.generation == zone.generation else {
@@ -213,7 +210,7 @@ struct ZoneRoutes: Sendable {
   private func refill(_ request: Request, _ context: ServerContext) async throws -> Response {
     let admitted = try await admit(request, context, .write)
     let zone = admitted.zone
-    return try await bodies.withBody(of: request) { body in
+    return try await bodies.withBody(of: request, for: admitted.holder) { body in
       metrics.countReceived(bytes: body.count)
       let entries = try PullPage.entries(of: body)
       let place = try await take(entries, admitted)
@@ -254,8 +251,9 @@ struct ZoneRoutes: Sendable {
   }
 
   private func common(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let zone = try await admit(request, context, .read).zone
-    return try await bodies.withBody(of: request) { body in
+    let admitted = try await admit(request, context, .read)
+    let zone = admitted.zone
+    return try await bodies.withBody(of: request, for: admitted.holder) { body in
       try JSONNames.check(body)
       guard let asked = try? JSONDecoder().decode(CommonPlaceRequest.self, from: body),
         asked.marks.count <= limits.commonPlacesMax

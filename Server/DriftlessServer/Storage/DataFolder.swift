@@ -10,7 +10,10 @@ package struct DataFolder: Sendable {
   package let url: URL
 
   private static let databaseName = "driftless.sqlite"
-  package var database: URL { url.appendingPathComponent(Self.databaseName) }
+  package var database: URL { Self.database(in: url) }
+
+  static func database(in folder: URL) -> URL { folder.appendingPathComponent(databaseName) }
+
   /// Snapshots of zones: `ZoneSnapshots`.
   package var snapshots: URL { url.appendingPathComponent("snapshots", isDirectory: true) }
   /// Held by the serving process, with its process ID inside.

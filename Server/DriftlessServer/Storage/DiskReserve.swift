@@ -18,9 +18,14 @@ package struct DiskReserve: Sendable {
   private static let blockBytes = 4096
 
   private let folder: URL
-  private var file: URL { folder.appendingPathComponent(Self.name) }
+  private let file: String
+  private let database: String
 
-  package init(_ folder: URL) { self.folder = folder }
+  package init(_ folder: URL) {
+    self.folder = folder
+    file = folder.appendingPathComponent(Self.name).path
+    database = DataFolder.database(in: folder).path
+  }
 
   /// What a reserve is to be, and what it is. Bytes.
   package struct Room: Sendable, Equatable {
@@ -34,7 +39,7 @@ package struct DiskReserve: Sendable {
   /// Nil where the folder has no reserve.
   package var room: Room? {
     var status = stat()
-    guard lstat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
+    guard lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
     else { return nil }
     return Room(status)
   }
@@ -44,7 +49,7 @@ package struct DiskReserve: Sendable {
   /// - Parameter bytes: how much is wanted; 0 for none.
   package func keep(_ bytes: Int) {
     guard bytes > 0 else {
-      unlink(file.path)
+      unlink(file)
       return
     }
     withLock(O_CREAT, LOCK_EX | LOCK_NB) { descriptor in
@@ -88,11 +93,7 @@ package struct DiskReserve: Sendable {
     }
   }
 
-  private func size(_ suffix: String) -> Int {
-    var status = stat()
-    let path = folder.appendingPathComponent("driftless.sqlite").path + suffix
-    return stat(path, &status) == 0 ? Int(status.st_size) : 0
-  }
+  private func size(_ suffix: String) -> Int { DiskSpace.bytes(ofFile: database + suffix) ?? 0 }
 
   /// What the database's file grows by when the write-ahead log is copied into it, which overwrites the other pages. The log may be
   /// far longer where a reader holds it up. Bytes.
@@ -178,7 +179,7 @@ package struct DiskReserve: Sendable {
 
   /// Calls `body` with the file's descriptor, where it is there and the lock is to be had.
   private func withLock(_ flags: Int32, _ lock: Int32, _ body: (Int32) -> Void) {
-    let descriptor = open(file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0o600)
+    let descriptor = open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0o600)
     guard descriptor >= 0 else { return }
     defer { close(descriptor) }
     while flock(descriptor, lock) != 0 {

@@ -11,6 +11,13 @@ enum DiskSpace {
       UInt64(status.f_bavail), of: UInt64(status.f_blocks), bytesPerBlock: UInt64(status.f_frsize))
   }
 
+  /// Bytes of a file; nil where there is none. Asked with each push: what Foundation tells of a file takes it as long as a small
+  /// push, since it looks up the names of the file's owners.
+  static func bytes(ofFile path: String) -> Int? {
+    var status = stat()
+    return stat(path, &status) == 0 ? Int(status.st_size) : nil
+  }
+
   /// Nil where there are no blocks: such a file system has no bounds of its own, or does not say them, and is not full.
   static func free(_ free: UInt64, of blocks: UInt64, bytesPerBlock: UInt64) -> Int? {
     guard blocks > 0 else { return nil }

@@ -134,7 +134,7 @@ struct ZonePurge<Place: PurgePlace> {
         return try report(floor.sequence, former: former, floor, snapshot)
       }
       // Of a purge, or a portion, that ended for want of room.
-      while try place.write(to: zone, { try $0.dropUnnamedFile() }) {}
+      while try write({ try $0.dropUnnamedFile() }) {}
       for file in snapshot.files { try keep(bytes(file), file) }
       let values = try PurgeCheck.values(of: snapshot, bytes)
       let set = try setFloor(
@@ -146,8 +146,14 @@ struct ZonePurge<Place: PurgePlace> {
     }
   }
 
+  /// One of many transactions: whoever waits for the writer gets in before the next one.
+  private func write<Result>(_ body: (Place.Tables) throws -> Result) throws -> Result {
+    defer { place.giveWay() }
+    return try place.write(to: zone, body)
+  }
+
   private func keep(_ bytes: Data, _ file: Snapshot.File) throws {
-    try place.write(to: zone) { try $0.keep(bytes, as: file.name) }
+    try write { try $0.keep(bytes, as: file.name) }
     let written = try place.tables(of: zone).bytes(of: file.name)
     guard written.map({ Snapshot.name(of: $0) }) == file.name else {
       throw ServerError(
@@ -205,7 +211,7 @@ struct ZonePurge<Place: PurgePlace> {
     ]
     for step in steps {
       do {
-        while try place.write(to: zone, step) { place.giveWay() }
+        while try write(step) {}
       } catch let error as ServerError where [.noZone, .generationChanged].contains(error.code) {
         // Deleted or renewed meanwhile: all of it is gone.
         return

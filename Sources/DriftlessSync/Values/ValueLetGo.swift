@@ -43,6 +43,12 @@ struct LetGoRequest: Codable, Equatable {
     return try? JSONDecoder().decode([LetGoRequest].self, from: data)
   }
 
+  /// One alone as a program of before has it, which may sync the store beside this one.
+  static func text(waiting requests: [LetGoRequest]) throws -> SQLiteValue? {
+    guard requests.count > 1 else { return try requests.first.map { try text($0) } }
+    return try text(requests)
+  }
+
   /// What waits in a store.
   static func waiting(_ transaction: ReadTransaction) throws -> [LetGoRequest] {
     guard case .text(let text)? = try transaction.setting(setting) else { return [] }
@@ -148,7 +154,7 @@ extension SyncEngine {
       request.number = last < .max ? max(0, last) + 1 : 1
       try transaction.setSetting(
         LetGoRequest.setting,
-        try LetGoRequest.text(waiting.filter { !$0.isLike(request) } + [request]))
+        try LetGoRequest.text(waiting: waiting.filter { !$0.isLike(request) } + [request]))
       try transaction.setSetting(LetGoRequest.doneSetting, nil)
     }
     store.ring()
@@ -180,7 +186,7 @@ extension SyncEngine {
         // Somebody may have asked for something meanwhile, also for the same once more.
         let rest = try LetGoRequest.waiting(transaction).filter { !done.contains($0) }
         try transaction.setSetting(
-          LetGoRequest.setting, rest.isEmpty ? nil : try LetGoRequest.text(rest))
+          LetGoRequest.setting, try LetGoRequest.text(waiting: rest))
         if rest.isEmpty {
           try transaction.setSetting(LetGoRequest.doneSetting, try LetGoRequest.text(report))
         }

@@ -98,7 +98,7 @@
           let entry = LogEntry(
             sequence: rows.uint64(row, 0), firstObjectNumber: rows.uint64(row, 3),
             chain: LogChain(bytes: rows.data(row, 6)) ?? .start(generation: UUID()),
-            bytes: rows.data(row, 9) + rows.data(row, 10), isHeaderOnly: false)
+            bytes: rows.frame(row, header: 9, body: 10), isHeaderOnly: false)
           let beside = LogRow(
             digest: rows.data(row, 5), size: rows.int64(row, 8),
             namesSize: Int64(rows.data(row, 7).count), replica: rows.data(row, 1),

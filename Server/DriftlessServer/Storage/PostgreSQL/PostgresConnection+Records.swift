@@ -76,7 +76,7 @@
         LogEntry(
           sequence: rows.uint64(row, 0), firstObjectNumber: rows.uint64(row, 1),
           chain: try PostgresZoneRow.chain(rows.data(row, 2)),
-          bytes: rows.data(row, 3) + rows.data(row, 5), isHeaderOnly: rows.bool(row, 4))
+          bytes: rows.frame(row, header: 3, body: 5), isHeaderOnly: rows.bool(row, 4))
       }
       return LogPage(entries: entries, head: current.head)
     }

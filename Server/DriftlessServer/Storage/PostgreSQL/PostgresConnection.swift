@@ -319,11 +319,24 @@
     }
 
     /// The bytes of a value; none for null.
-    func data(_ row: Int, _ column: Int) -> Data {
-      guard !isNull(row, column),
-        let bytes = PQgetvalue(result, Int32(row), Int32(column))
-      else { return Data() }
-      return Data(bytes: bytes, count: Int(PQgetlength(result, Int32(row), Int32(column))))
+    func data(_ row: Int, _ column: Int) -> Data { Data(bytes(row, column)) }
+
+    /// The bytes of a change set, of which a row has the header and the rest: copied once, since there may be megabytes of them.
+    func frame(_ row: Int, header: Int, body: Int) -> Data {
+      let (header, body) = (bytes(row, header), bytes(row, body))
+      var frame = Data(capacity: header.count + body.count)
+      frame.append(contentsOf: header)
+      frame.append(contentsOf: body)
+      return frame
+    }
+
+    /// Where they lie, as long as the rows are there.
+    private func bytes(_ row: Int, _ column: Int) -> UnsafeRawBufferPointer {
+      guard !isNull(row, column), let start = PQgetvalue(result, Int32(row), Int32(column)) else {
+        return UnsafeRawBufferPointer(start: nil, count: 0)
+      }
+      return UnsafeRawBufferPointer(
+        start: start, count: Int(PQgetlength(result, Int32(row), Int32(column))))
     }
 
     /// An integer of any width; 0 for null.

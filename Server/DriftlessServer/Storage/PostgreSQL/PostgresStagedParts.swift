@@ -33,7 +33,7 @@
         WHERE zone = $1 AND replica = $2 AND number = $3 AND part = $4
         """, .integer(zone), .uuid(push.replica), .integer(Int64(clamping: push.number)),
         .integer(Int64(part)))
-      return rows.count > 0 ? rows.data(0, 0) + rows.data(0, 1) : nil
+      return rows.count > 0 ? rows.frame(0, header: 0, body: 1) : nil
     }
 
     /// The frame that a header is of, where a part with its bytes is here, of whatever push.

@@ -25,25 +25,51 @@ struct IdentityIndex<Tables: ZoneTables> {
     // In the order of the table: identities from outside come in none, and each would be on another page.
     let starts = runs.map(\.first.halves)
     let order = runs.indices.sorted { starts[$0] < starts[$1] }
+    let isAlone = try !hasRuns(among: runs, order)
+    var before = isAlone ? try order.first.flatMap { try runBefore(runs[$0].first) } : nil
     var clashes: [(place: Int, number: UInt64)] = []
     for place in order {
       let run = runs[place]
-      let last = try last(of: run)
       let clash =
-        try number(of: run.first)
-        ?? (run.count > 1 ? try tables.number(after: run.first, through: last, zone: zone) : nil)
+        isAlone ? before.flatMap { Self.number(of: run.first, in: $0) } : try number(reached: run)
       if let clash {
         clashes.append((place, clash))
         continue
       }
-      try tables.insert(
-        KnownRun(first: run.first, count: run.count, number: numbers[place]), zone: zone)
+      let known = KnownRun(first: run.first, count: run.count, number: numbers[place])
+      try tables.insert(known, zone: zone)
+      before = known
     }
     for (place, number) in clashes.sorted(by: { $0.place < $1.place }) {
       stale.add(
         number, isNews: objects.isInsertNews(number),
         "the zone has an object with an identity of this push (\(runs[place].first)…)")
     }
+  }
+
+  /// Whether a run of the zone begins between the first and the last of some identities. Where none does, as in a first push, only
+  /// the one before all of them can have one of theirs, and none is looked for by itself.
+  ///
+  /// - Parameter order: the places of the runs in the order of their identities.
+  private func hasRuns(among runs: [Push.IdentityRun], _ order: [Int]) throws -> Bool {
+    guard let first = order.first.map({ runs[$0].first }) else { return false }
+    var end = first
+    for run in runs {
+      let last = try last(of: run)
+      if end.halves < last.halves { end = last }
+    }
+    return try tables.number(after: first, through: end, zone: zone) != nil
+  }
+
+  /// The number of an identity of a run that the zone has.
+  private func number(reached run: Push.IdentityRun) throws -> UInt64? {
+    if let number = try number(of: run.first) { return number }
+    guard run.count > 1 else { return nil }
+    return try tables.number(after: run.first, through: last(of: run), zone: zone)
+  }
+
+  private func runBefore(_ identity: UUID) throws -> KnownRun? {
+    try tables.run(atOrBefore: identity, zone: zone)
   }
 
   /// The push is stale when the zone has an identity that it says is deleted: it has a number.
@@ -78,7 +104,10 @@ struct IdentityIndex<Tables: ZoneTables> {
 
   /// The number of an identity, when the run that starts at or before it reaches it.
   private func number(of identity: UUID) throws -> UInt64? {
-    guard let run = try tables.run(atOrBefore: identity, zone: zone) else { return nil }
+    try runBefore(identity).flatMap { Self.number(of: identity, in: $0) }
+  }
+
+  private static func number(of identity: UUID, in run: KnownRun) -> UInt64? {
     let first = run.first.halves
     guard first.high == identity.halves.high else { return nil }
     let place = identity.halves.low - first.low

@@ -76,10 +76,13 @@ struct LogAppend<Tables: ZoneTables> {
     try use(push.contents.values, of: zone, sequence: sequence, isRefill: isRefill)
     let chain = zone.chain.next(
       digest: push.digest, sequence: sequence, firstObjectNumber: zone.nextObject)
-    try tables.append(
-      NewEntry(
-        push: push, sequence: sequence, chain: chain, replica: replica,
-        receivedMilliseconds: nowMilliseconds), to: zone)
+    // What is only tried is taken back, and a first part has megabytes.
+    if !isProbe {
+      try tables.append(
+        NewEntry(
+          push: push, sequence: sequence, chain: chain, replica: replica,
+          receivedMilliseconds: nowMilliseconds), to: zone)
+    }
     return Appended(
       sequence: sequence, firstObjectNumber: zone.nextObject, chain: chain, isRepeat: false)
   }

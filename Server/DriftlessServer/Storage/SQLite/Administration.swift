@@ -22,9 +22,7 @@ package struct Administration: ZoneAdministration {
 
   private static func open(_ folder: DataFolder) throws -> SQLiteConnection {
     try ServerError.opening(folder.database.path) {
-      let connection = try SQLiteConnection(path: folder.database.path, mode: .readWriteCreate)
-      try ServerSchema.checkIsOwn(connection)
-      try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+      let connection = try folder.writingConnection()
       try ServerSchema.apply(to: connection)
       return connection
     }

@@ -14,6 +14,8 @@ import Synchronization
 /// tries again. Where that goes on, the operator hears of it.
 final class Checkpointer: Sendable {
   private let folder: DataFolder
+  /// The write-ahead log.
+  private let log: String
   private let limits: LiveLimits
   private var pagesMax: Int { limits.checkpointPages }
   private let metrics: ServerMetrics
@@ -23,15 +25,12 @@ final class Checkpointer: Sendable {
 
   init(folder: DataFolder, limits: LiveLimits, metrics: ServerMetrics) {
     self.folder = folder
+    log = folder.database.path + "-wal"
     self.metrics = metrics
     self.limits = limits
   }
 
-  private var pages: Int {
-    let size = try? FileManager.default.attributesOfItem(atPath: folder.database.path + "-wal")[
-      .size]
-    return (size as? Int ?? 0) / 4096
-  }
+  private var pages: Int { (DiskSpace.bytes(ofFile: log) ?? 0) / 4096 }
 
   func checkpointIfDue(_ database: Database, logger: Logger) {
     guard pages > pagesMax else { return }

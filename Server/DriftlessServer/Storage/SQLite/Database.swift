@@ -10,23 +10,30 @@ import Synchronization
 /// not.
 package final class Database: Sendable {
   private let path: String
-  private let prepare: @Sendable (SQLiteConnection) throws -> Void
+  private let open: @Sendable () throws -> SQLiteConnection
   private let queue: DispatchQueue
   private let connection: Mutex<SQLiteConnection?>
   /// The most bytes that the file had. Nothing here ever makes it shorter.
   private let size = Mutex<Int64>(0)
 
-  /// Opens the file, creating it when it is not there.
-  ///
-  /// - Parameter prepare: sets the connection up, now and whenever it is opened again.
-  package init(
-    path: String, label: String, prepare: @escaping @Sendable (SQLiteConnection) throws -> Void
+  /// - Parameter open: opens the file, now and whenever that is to be done again.
+  init(
+    path: String, label: String, open: @escaping @Sendable () throws -> SQLiteConnection
   ) throws {
     self.path = path
-    self.prepare = prepare
+    self.open = open
     queue = DispatchQueue(label: "driftless.database.\(label)")
     connection = Mutex(nil)
     try run { _ in }
+  }
+
+  /// For who reads. The file is created when it is not there.
+  convenience init(reading path: String, label: String) throws {
+    try self.init(path: path, label: label) {
+      let connection = try SQLiteConnection(path: path, mode: .readWriteCreate)
+      try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+      return connection
+    }
   }
 
   /// Runs `body` on the calling thread, as soon as the connection is free.
@@ -34,7 +41,7 @@ package final class Database: Sendable {
     try connection.withLock { slot in
       try checkFileIsWhole()
       do {
-        let open = try slot ?? Self.open(path, prepare)
+        let open = try slot ?? self.open()
         slot = open
         return try body(open)
       } catch var error as SQLiteError {
@@ -86,15 +93,6 @@ package final class Database: Sendable {
       slot?.close()
       slot = nil
     }
-  }
-
-  private static func open(
-    _ path: String, _ prepare: @Sendable (SQLiteConnection) throws -> Void
-  ) throws -> SQLiteConnection {
-    let connection = try SQLiteConnection(path: path, mode: .readWriteCreate)
-    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
-    try prepare(connection)
-    return connection
   }
 
   /// SQLITE_IOERR (10), SQLITE_CORRUPT (11), SQLITE_NOTADB (26).

@@ -156,7 +156,7 @@ package struct DatabaseCheck {
     LogEntry(
       sequence: LogPosition.number(row.int64(0)), firstObjectNumber: UInt64(clamping: row.int64(3)),
       chain: LogChain(bytes: row.data(6)) ?? .start(generation: UUID()),
-      bytes: row.data(9) + row.data(10), isHeaderOnly: false)
+      bytes: row.frame(header: 9, body: 10), isHeaderOnly: false)
   }
 }
 

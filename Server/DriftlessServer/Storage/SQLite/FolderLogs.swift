@@ -10,7 +10,7 @@ struct FolderLogs: FoldedLogs {
 
   init(_ folder: DataFolder) throws {
     reserve = folder.reserve
-    database = try Database(path: folder.database.path, label: "folding") { _ in }
+    database = try Database(reading: folder.database.path, label: "folding")
     snapshots = ZoneSnapshots(folder)
   }
 

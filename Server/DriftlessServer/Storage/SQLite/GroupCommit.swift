@@ -73,12 +73,13 @@ final class GroupCommit: Sendable {
 
   private func commit(_ group: [Pending]) {
     // Where it cannot be asked, the push says why.
-    if (try? database.run { reserve.hasRoom(for: Self.bytes(of: group), $0) }) == false {
-      checkpointer.makeRoom(database, logger: logger)
-    }
+    let hasRoom = try? database.run { reserve.hasRoom(for: Self.bytes(of: group), $0) }
+    if hasRoom == false { checkpointer.makeRoom(database, logger: logger) }
     do {
       let start = ContinuousClock.now
-      let outcomes = try database.run { try self.apply(group, on: $0) }
+      let outcomes = try database.run {
+        try self.apply(group, hasRoom: hasRoom == true, on: $0)
+      }
       metrics.countCommit(pushes: outcomes.count, duration: ContinuousClock.now - start)
       if outcomes.count < group.count {
         queue.withLock {
@@ -110,12 +111,14 @@ final class GroupCommit: Sendable {
   }
 
   /// All pushes of a group in one transaction.
-  private func apply(_ group: [Pending], on connection: SQLiteConnection) throws
-    -> [Result<Appended, any Error>]
-  {
+  ///
+  /// - Parameter hasRoom: it was looked for, and found.
+  private func apply(
+    _ group: [Pending], hasRoom: Bool, on connection: SQLiteConnection
+  ) throws -> [Result<Appended, any Error>] {
     // What went into a file without a name nobody finds again.
     guard !connection.isMoved else { throw ServerError.databaseIsGone }
-    try reserve.requireRoom(Self.bytes(of: group), connection)
+    if !hasRoom { try reserve.requireRoom(Self.bytes(of: group), connection) }
     let tables = SQLiteZoneTables(connection)
     var due: Int64?
     do {

@@ -198,7 +198,7 @@ extension SQLiteConnection {
           sequence: LogPosition.number(statement.int64(0)),
           firstObjectNumber: UInt64(clamping: statement.int64(1)),
           chain: try chain(statement.data(4)),
-          bytes: isHeaderOnly ? statement.data(3) : statement.data(3) + statement.data(5),
+          bytes: isHeaderOnly ? statement.data(3) : statement.frame(header: 3, body: 5),
           isHeaderOnly: isHeaderOnly))
     }
     return entries
@@ -269,6 +269,20 @@ extension SQLiteConnection {
     statement.bind(replica.bytes, at: 1)
     guard try statement.step() else { return nil }
     return (statement.int64(0), statement.int64(1), UInt64(clamping: statement.int64(2)))
+  }
+}
+
+extension SQLiteStatement {
+  /// The bytes of a change set, of which a row has the header and the rest: copied once, since there may be megabytes of them.
+  func frame(header: Int32, body: Int32) -> Data {
+    withBytes(header) { header in
+      withBytes(body) { body in
+        var frame = Data(capacity: header.count + body.count)
+        frame.append(contentsOf: header)
+        frame.append(contentsOf: body)
+        return frame
+      }
+    }
   }
 }
 

@@ -43,7 +43,7 @@ extension SQLiteZoneStorage {
   }
 
   private static func size(_ path: String) -> Int64? {
-    (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int).map { Int64($0) }
+    DiskSpace.bytes(ofFile: path).map { Int64($0) }
   }
 
   private func look(

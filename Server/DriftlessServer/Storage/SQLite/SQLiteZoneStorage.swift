@@ -52,15 +52,15 @@ package final class SQLiteZoneStorage: ZoneStorage {
     let path = folder.database.path
     (writer, readers) = try ServerError.opening(path) {
       try ServerSchema.checkIsOwn(path)
-      let writer = try Database(path: path, label: "writer") { connection in
+      let writer = try Database(path: path, label: "writer") {
+        let connection = try folder.writingConnection()
         try ServerSchema.apply(to: connection)
         try ServerSchema.look(at: connection)
         try Self.bound(connection, by: limits.databaseBytesMax)
-        let wait = WriterWait(folder)
-        connection.whileWaiting = { try wait.run($0) }
+        return connection
       }
       let readers = try (0..<max(1, limits.current.readers)).map {
-        try Database(path: path, label: "reader\($0)") { _ in }
+        try Database(reading: path, label: "reader\($0)")
       }
       return (writer, readers)
     }
@@ -103,7 +103,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
       writer.later { [writer, clock] in
         guard clock.isToKeep(due) else { return }
         do {
-          try writer.run { try GivenTimes.keep(due, on: $0) }
+          try Self.keepTime(due, by: writer)
           clock.didKeep(due)
         } catch {
           clock.didNotKeep()
@@ -113,10 +113,19 @@ package final class SQLiteZoneStorage: ZoneStorage {
     return UInt64(max(0, time))
   }
 
+  private static func keepTime(_ time: Int64, by writer: Database) throws {
+    try writer.run { try keepTime(time, on: $0) }
+  }
+
+  /// In a transaction, as all that is written: who waits for another writer says so.
+  static func keepTime(_ time: Int64, on connection: SQLiteConnection) throws {
+    try connection.transaction(.immediate) { try GivenTimes.keep(time, on: connection) }
+  }
+
   /// Closes every connection. What was acknowledged is on disk already.
   package func close() {
     folding.withLock { $0.take() }?.stop()
-    if let last = clock.lastToKeep() { try? writer.run { try GivenTimes.keep(last, on: $0) } }
+    if let last = clock.lastToKeep() { try? Self.keepTime(last, by: writer) }
     writeSightings()
     writer.close()
     for reader in readers { reader.close() }
@@ -207,7 +216,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
         guard room.overflow || room.partialValue >= bytes else {
           throw ServerError.noRoom(Int(room.partialValue))
         }
-        try GivenTimes.keep(clock.now(), on: connection)
+        try Self.keepTime(clock.now(), on: connection)
       }
     } catch {
       throw ServerError(storage: error)

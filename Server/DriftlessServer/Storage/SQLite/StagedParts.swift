@@ -251,6 +251,13 @@ extension SQLiteZoneStorage {
   private static func checkCopies(
     _ part: Push, _ header: ChangeSetHeader, _ connection: SQLiteConnection
   ) throws {
+    do {
+      try header.checkCopies(of: part.number) {
+        try StagedParts.header($0, of: part, on: connection)
+      }
+      return
+    } catch is ProtocolError {}
+    // Parts are read as a whole only now.
     try header.checkCopies(of: part.number) { number in
       guard let staged = try StagedParts.header(number, of: part, on: connection) else {
         return nil

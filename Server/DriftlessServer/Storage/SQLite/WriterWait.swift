@@ -1,3 +1,4 @@
+import DriftlessSQLite
 import Foundation
 
 #if canImport(Glibc)
@@ -21,12 +22,16 @@ struct WriterWait: Sendable {
   }
 
   /// Waits until nobody waits for the writer. One who is stopped, or who comes again and again, is waited for no longer than this.
+  ///
+  /// A program of before, or another's, does not say that it waits: it looks again and again, and has to find the writer free. So
+  /// there is always a pause, if only a short one.
   func giveWay(milliseconds: Int = 1_000) {
     let end = ContinuousClock.now + .milliseconds(milliseconds)
-    while isWaitedFor, ContinuousClock.now < end { usleep(1_000) }
+    repeat { usleep(1_000) } while isWaitedFor && ContinuousClock.now < end
   }
 
-  private var isWaitedFor: Bool {
+  /// Whether somebody waits for the writer.
+  var isWaitedFor: Bool {
     guard access(file.path, F_OK) == 0 else { return false }
     do {
       guard let lock = try FileLock(file, .exclusive, waits: false) else { return true }
@@ -35,5 +40,19 @@ struct WriterWait: Sendable {
       // Then nobody can tell.
     }
     return false
+  }
+}
+
+extension DataFolder {
+  /// A connection to the folder's database for who writes to it: whoever waits for another writer by it has that known.
+  ///
+  /// - Throws: `ServerError` (`.noData`) for a file that is no server's, which is not changed then; `SQLiteError`.
+  func writingConnection() throws -> SQLiteConnection {
+    let connection = try SQLiteConnection(path: database.path, mode: .readWriteCreate)
+    let wait = WriterWait(self)
+    connection.whileWaiting = { try wait.run($0) }
+    try ServerSchema.checkIsOwn(connection)
+    try connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+    return connection
   }
 }
