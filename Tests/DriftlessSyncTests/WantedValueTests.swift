@@ -291,6 +291,22 @@ struct WantedValueTests {
     #expect(try shop[1].export == shop[0].export)
   }
 
+  @Test("A turn in which something found no room is not followed by another one at once")
+  func turnWithoutRoom() {
+    var turn = ValueTurn()
+    turn.begin(after: 0)
+    turn.restart()
+    turn.noteCame()
+    turn.noteLeft()
+    #expect(turn.isOver() && turn.hasMore)
+    turn.noteNoRoom()
+    #expect(!turn.hasMore)
+    turn.begin(after: 0)
+    turn.noteCame()
+    turn.noteLeft()
+    #expect(turn.hasMore, "the next one begins anew")
+  }
+
   @Test("A value that was begun goes on where it was, also when another one has come meanwhile")
   func begun() async throws {
     let shop = try await ValueShop(2, firstUse: [1])
@@ -327,5 +343,5 @@ struct WantedValueTests {
 }
 
 extension SyncEngine {
-  fileprivate func takeTurns(ofSeconds seconds: Int) { valueTurnSeconds = seconds }
+  func takeTurns(ofSeconds seconds: Int) { valueTurnSeconds = seconds }
 }

@@ -47,7 +47,7 @@ extension SyncEngine {
         try forgetMissed(value)
         waiting = waiting.addingClamped(try bytesToCopy([value: count]))
       case .noRoom:
-        valueMemory.noteInVain(value)
+        noteNoRoom(for: value)
         try noteMissed(value, .room)
       case .not, .refused, .broken, .unasked, .unneeded: break
       }
@@ -69,6 +69,12 @@ extension SyncEngine {
         try MissedValues.noteInLog(value.digest, on: transaction.connection)
       }
     }
+  }
+
+  /// It comes last from now on, and what is left waits for room with it.
+  func noteNoRoom(for value: LargeValue) {
+    valueMemory.noteInVain(value)
+    valueTurn.noteNoRoom()
   }
 
   private func forgetMissed(_ value: LargeValue) throws {

@@ -64,7 +64,8 @@ extension SyncEngine {
           waiting = waiting.addingClamped(
             Self.bytesToPlace(Int(clamping: one.value.length))
               .multipliedClamped(by: one.places.count))
-        case .not, .refused, .broken, .unasked, .noRoom, .unneeded: break
+        case .noRoom: noteNoRoom(for: one.value)
+        case .not, .refused, .broken, .unasked, .unneeded: break
         }
       }
     } catch {

@@ -7,9 +7,11 @@ struct ValueTurn {
   private var end: Instant?
   private var hasCome = false
   private var isLeft = false
+  private var lacksRoom = false
 
-  /// Whether some of it has come, and the rest is to come with the next sync.
-  var hasMore: Bool { hasCome && isLeft }
+  /// Whether some of it has come, and the rest is to come with the next sync. What found no room is let go of and would come again each
+  /// time: the next one waits for room then.
+  var hasMore: Bool { hasCome && isLeft && !lacksRoom }
 
   /// - Parameter seconds: so long it takes at most; nil for as long as it takes.
   mutating func begin(after seconds: Int?) {
@@ -26,4 +28,5 @@ struct ValueTurn {
   func isOver(at now: Instant = .now) -> Bool { hasCome && end.map { now >= $0 } ?? false }
   mutating func noteCame() { hasCome = true }
   mutating func noteLeft() { isLeft = true }
+  mutating func noteNoRoom() { lacksRoom = true }
 }
