@@ -262,12 +262,42 @@ struct ValueLetGoTests {
     try shop[1].set(ids[2], ["blob": .data(Self.bytes(40_000, 12))])
     let report = try await shop[1].engine.letGoValues()
     #expect(report.counts == [3, 160_000, 2, 90_000] && report.unknown == nil)
+    // What the zone said, also where that is no name, is known from now on.
+    shop.ways[1].set(.init(digestRefusal: .unsupported))
+    let second = try await shop[1].engine.letGoValues()
+    #expect(second.counts == [0, 0, 2, 90_000] && second.unknown == nil)
+    shop.ways[1].set(.init())
     #expect(try shop[1].value(inside, "blob") == .data(Self.bytes(50_000, 1)))
     #expect(try shop[1].kept(own, "blob")?.isInZone == true)
     #expect(try SyncEngine.check(shop[1].store).isSound)
     try await shop[1].engine.downloadAll()
     try await shop.syncAll()
     #expect(try shop[1].export == shop[0].export)
+  }
+
+  @Test("A loop asks which values the zone names as far as its turns go, and loses no request")
+  func askedInTurns() async throws {
+    let shop = try await ValueShop(2, firstUse: [1])
+    for seed: UInt64 in 1...3 {
+      try shop[0].insert("Item", ["blob": .data(Self.bytes(50_000, seed))])
+      // So that it is asked for apart.
+      for _ in 0..<40 { try shop[0].insert("Item") }
+    }
+    try await shop.syncAll()
+    try await shop[1].engine.downloadAll()
+    try Self.forgetNames(shop[1])
+    try SyncEngine.askToLetGo(of: shop[1].store)
+    await shop[1].engine.takeTurns(ofSeconds: 0)
+    let states = shop[1].engine.run(
+      delays: SyncSchedule.Delays(retryMax: 3600, idle: 3600, poll: 3600))
+    var syncs = 0
+    for await state in states {
+      if case .syncing = state { syncs += 1 }
+      if case .inStep = state { break }
+    }
+    #expect(syncs >= 3)
+    #expect(try SyncEngine.letGoReport(of: shop[1].store)?.counts == [3, 150_000, 0, 0])
+    #expect(try shop[1].store.read { try LetGoRequest.waiting($0) }.isEmpty)
   }
 
   @Test(

@@ -6,17 +6,19 @@ import Logging
 
 /// Which of the values that are here the zone names, where nothing is noted of it: a program of before noted nothing of what it took in.
 extension SyncEngine {
-  /// Asks the zone of which places it names the values that they have, and notes those.
+  /// Asks the zone of which places it names the values that they have, and notes that, and of which it does not: nobody asks again. What
+  /// it says comes with all that it has of those objects, and is noted part by part, as far as the turn of a sync goes.
   ///
-  /// - Returns: those of which the zone did not say it: it tells nobody, or is not at the place of the log that the store is at.
-  func learnNames(of places: [HeldPlace]) async throws -> Set<HeldPlace.Cell> {
+  /// - Returns: those of which the zone did not say it: it tells nobody, or is not at the place of the log that the store is at. Nil where
+  ///   the rest comes with the next sync.
+  func learnNames(of places: [HeldPlace]) async throws -> Set<HeldPlace.Cell>? {
     let state = try replicaState()
     let cells = try unnotedCells(of: places)
     guard !cells.isEmpty else { return [] }
-    let all = Set(cells.values.joined())
+    var all = Set(cells.values.joined())
     // What was acknowledged above the cursor is no part of what the zone has at it.
     guard state.cursor > 0, state.mark?.sequence ?? 0 <= state.cursor else { return all }
-    var said: [HeldPlace.Cell: LargeValue?] = [:]
+    valueTurn.restart()
     do {
       let digests = try await digests(
         at: state.position, nil, seconds: SyncTuning.letGoDigestWaitSeconds)
@@ -25,15 +27,15 @@ extension SyncEngine {
         var rest = numbers
         while !rest.isEmpty {
           try Task.checkCancellation()
+          guard !valueTurn.isOver() else {
+            valueTurn.noteLeft()
+            return nil
+          }
           let data = try await transport.digests(.objects(rest), at: state.position)
           let (part, end) = try SnapshotReader.part(data, of: state.generation, numbers: rest)
-          try part.forEachWord(schema) { number, property, value in
-            guard let cell = cells[number]?.first(where: { $0.property == property }) else {
-              return
-            }
-            // What it says twice nobody here weighs.
-            said.updateValue(said[cell] == nil ? value : nil, forKey: cell)
-          }
+          guard try noteNames(part, of: cells, at: state) else { return all }
+          valueTurn.noteCame()
+          for number in rest.prefix(while: { $0 < end }) { all.subtract(cells[number] ?? []) }
           rest = end..<rest.upperBound
         }
       }
@@ -44,16 +46,33 @@ extension SyncEngine {
       log.debug("The zone does not say which large values it names: \(error.message)")
       return all
     }
-    try bookkeep { transaction in
+    return []
+  }
+
+  /// - Returns: whether the store is where it was when the zone was asked.
+  private func noteNames(
+    _ part: SnapshotReader.Part, of cells: [UInt64: [HeldPlace.Cell]], at state: ReplicaState
+  ) throws -> Bool {
+    var said: [HeldPlace.Cell: [LargeValue?]] = [:]
+    try part.forEachWord(schema) { number, property, value in
+      guard let cell = cells[number]?.first(where: { $0.property == property }) else { return }
+      said[cell, default: []].append(value)
+    }
+    return try bookkeep { transaction in
       guard try Self.state(on: transaction.connection, of: store).position == state.position else {
-        return
+        return false
       }
       var named = try NamedCells(transaction.connection)
-      for case (let cell, let value?) in said {
-        try named.note(value, of: cell.key, cell.property)
+      // What it says twice nobody here weighs.
+      for (cell, words) in said where words.count == 1 {
+        if let value = words[0] {
+          try named.note(value, of: cell.key, cell.property)
+        } else {
+          try named.noteUnnamed(cell.key, cell.property)
+        }
       }
+      return true
     }
-    return []
   }
 
   /// The places of which nothing is noted, by the numbers of their objects.

@@ -37,6 +37,17 @@ struct NamedCells {
       [.integer(Int64(key.entity)), .integer(key.key), .text(property), .blob(value.digest)])
   }
 
+  /// The zone says the value of a property, and not by a name: no value has this digest.
+  mutating func noteUnnamed(_ key: ObjectKey, _ property: String) throws {
+    mayHaveAny = true
+    try connection.perform(
+      "INSERT OR REPLACE INTO ZDL_NAMED (entity, key, property, digest) VALUES (?, ?, ?, ?)",
+      [
+        .integer(Int64(key.entity)), .integer(key.key), .text(property),
+        .blob(Data(count: LargeValue.digestSize)),
+      ])
+  }
+
   /// The zone has another word on a property, or the row has no bytes of it.
   func strike(_ key: ObjectKey, _ property: String) throws {
     guard mayHaveAny else { return }

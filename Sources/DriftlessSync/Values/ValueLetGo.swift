@@ -106,7 +106,9 @@ extension SyncEngine {
     let meant = try store.read { try meantObjects(of: entity, where: predicate, $0) }
     return try await operation {
       try self.lock()
+      // Beside no sync it goes to its end.
       return try await self.letGo(key, keeping: bytesMax) { meant?.contains($0) ?? true }
+        ?? LetGoReport()
     }
   }
 
@@ -126,7 +128,7 @@ extension SyncEngine {
     }
     return try await operation {
       try self.lock()
-      return try await self.letGo(key, keeping: 0) { $0 == object.key }
+      return try await self.letGo(key, keeping: 0) { $0 == object.key } ?? LetGoReport()
     }
   }
 
@@ -171,17 +173,21 @@ extension SyncEngine {
   /// Does what somebody asked for, here or in another process. What cannot be done ends with its reason.
   func letGoAsked() async throws {
     var waiting = try store.read { try LetGoRequest.waiting($0) }
-    var report = LetGoReport()
+    var report = valueMemory.letGo
     while !waiting.isEmpty {
+      var done: [LetGoRequest] = []
       for request in waiting {
         do {
           try store.read { try request.check($0, schema) }
-          report.add(try await letGo(as: request))
+          // The rest goes on with the next sync.
+          guard let gone = try await letGo(as: request) else { break }
+          report.add(gone)
         } catch let error as SyncError where error.code == .unknownElement {
           report.refusal = error.message
         }
+        done.append(request)
       }
-      let done = waiting
+      let isAll = done.count == waiting.count
       waiting = try bookkeep { transaction in
         // Somebody may have asked for something meanwhile, also for the same once more.
         let rest = try LetGoRequest.waiting(transaction).filter { !done.contains($0) }
@@ -192,10 +198,12 @@ extension SyncEngine {
         }
         return rest
       }
+      valueMemory.letGo = waiting.isEmpty ? LetGoReport() : report
+      guard isAll else { return }
     }
   }
 
-  private func letGo(as request: LetGoRequest) async throws -> LetGoReport {
+  private func letGo(as request: LetGoRequest) async throws -> LetGoReport? {
     let key = try store.read { transaction in
       try request.object.flatMap { try transaction.key(of: $0) }
     }
@@ -223,7 +231,7 @@ extension SyncEngine {
 
   private func letGo(
     _ key: String?, keeping bytesMax: Int64, of isMeant: (ObjectKey) -> Bool
-  ) async throws -> LetGoReport {
+  ) async throws -> LetGoReport? {
     try schema.requireKnown(entity: nil, property: key)
     let places = try store.read { transaction in
       try HeldPlace.all(
@@ -233,7 +241,7 @@ extension SyncEngine {
     var report = LetGoReport()
     guard !places.isEmpty else { return report }
     let generation = try replicaState().generation
-    let unknown = try await learnNames(of: places)
+    guard let unknown = try await learnNames(of: places) else { return nil }
     let lacking = try await lostValues(of: generation)
     var known: [LargeValue: Bool] = [:]
     var ready: [(place: HeldPlace, value: LargeValue)] = []

@@ -9,6 +9,8 @@ struct ValueMemory {
   var lacking: Set<LargeValue> = []
   /// Those of them that this store did not have, or the server did not take, and when that was.
   private var notHere: [LargeValue: ContinuousClock.Instant] = [:]
+  /// What was let go of for who asked, while more of that is to come.
+  var letGo = LetGoReport()
   /// Values of the zone that came damaged, or not at all, by their digests.
   private var inVain: [Data: Attempt] = [:]
 
