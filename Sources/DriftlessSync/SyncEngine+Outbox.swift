@@ -215,7 +215,8 @@ extension SyncEngine {
       let hasDeletes = pending.objects.containsState { $0.whole == .delete }
       let named = try NamedCells(transaction.connection)
       let deleted = hasDeletes ? named.deleted(pending) : []
-      try LackedValues.settle(pending, transaction, by: state, at: store.now)
+      try LackedValues.settle(
+        pending.taken(through: through, omitting: omitted), transaction, by: state, at: store.now)
       let kept = omitted.keys.union(pending.heldBack(by: through))
       pending.acknowledge(through: through, omitting: omitted)
       var parked = try ParkedValues(transaction.connection)

@@ -43,7 +43,7 @@ extension SyncEngine {
         try AcceptedParking.load(transaction).isEmpty
         ? Parking.count(on: connection) + KeptKeys.waiting(transaction, schema).count
           + (NamesLeftOut.load(transaction) == nil ? 0 : 1)
-          + LackedValues.parked(transaction, schema).count
+          + LackedValues.parkedCount(transaction, schema)
         : parked(transaction, SyncSchema(store.schema)).count { !$0.isAccepted }
       if case .integer(let count)? = try transaction.setting(KeylessEdits.setting) {
         status.withoutKey = Int(clamping: count)

@@ -73,6 +73,8 @@ enum SyncTuning {
   static let placedBytesAtOnce = 16 << 20
   /// Large values that are let go of in one transaction.
   static let letGoAtOnce = 16
+  /// Empty properties that are required and are read at once; of more, those that are asked for.
+  static let lacksAtOnce = 256
   /// Numbers of objects between two that the zone is asked for at once, when it is asked which values it names.
   static let letGoGapMax: UInt64 = 16
   /// Seconds that a zone is waited for, before it is let go of only what is known of it: it adds up its log first.

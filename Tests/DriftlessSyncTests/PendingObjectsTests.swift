@@ -100,6 +100,28 @@ struct PendingObjectsTests {
       ])
   }
 
+  @Test("What a push takes is what is pending up to there, without what it leaves out")
+  func taken() {
+    func edited(_ edits: (Int64, Int)...) -> PendingObject {
+      var object = PendingObject()
+      for (transaction, slot) in edits { object.set(PropertyMask([slot]), by: transaction) }
+      return object
+    }
+    func key(_ number: Int64) -> ObjectKey { ObjectKey(entity: 1, key: number) }
+    var pending = PendingSet(through: 9)
+    pending.objects[key(1)] = Self.state(1)
+    pending.objects[key(2)] = Self.state(5)
+    pending.objects[key(3)] = edited((1, 0), (5, 1))
+    pending.objects[key(4)] = Self.state(1)
+    pending.objects[key(5)] = edited((1, 0), (2, 1))
+    var omitted = OmittedParts()
+    omitted.objects = [key(4)]
+    omitted.properties = [key(5): PropertyMask([0])]
+    expect(
+      pending.taken(through: 4, omitting: omitted).objects,
+      are: [key(1): Self.state(1), key(3): edited((1, 0)), key(5): edited((2, 1))])
+  }
+
   @Test("The last key that there is is one like any other")
   func lastKey() {
     let keys = [Int64.max - 2, .max - 1, .max].map { ObjectKey(entity: 1, key: $0) }

@@ -70,6 +70,30 @@ struct RequiredKeyTests {
     try world.expectLacking(without.map { "\($0.uuidString).email" })
   }
 
+  @Test("What is named as empty costs a sync of something else nothing, however much that is")
+  func many() async throws {
+    func work(_ count: Int64) async throws -> Int {
+      let world = try await World(2) { model() }
+      let person = try world[0].make("Person", ["email": .string("a")])
+      try await world.settle()
+      _ = try world[1].store.write(TransactionInfo(kind: .imported)) { transaction in
+        for key in 0..<count {
+          try transaction.connection.execute(
+            "INSERT INTO ZDL_LACKED VALUES (1, \(10_000 + key), 'email', x'', zeroblob(16), 1, 1)")
+        }
+      }
+      return try await world[1].statementWork {
+        try world[1].set(person, ["name": .string("b")])
+        try await world[1].sync()
+        try world[0].set(person, ["name": .string("c")])
+        try await world[0].sync()
+        try await world[1].sync()
+      }
+    }
+    let (few, many) = (try await work(1000), try await work(4000))
+    #expect(many * 10 < few * 11, "\(few) of a thousand, \(many) of four thousand")
+  }
+
   @Test("A person can say that it is meant")
   func accepted() async throws {
     let (world, _, without) = try await world()

@@ -22,7 +22,7 @@ final class LackedValues {
   /// How a list of what is set aside names them.
   static let code = "required-empty"
 
-  private static let table = "ZDL_LACKED"
+  static let table = "ZDL_LACKED"
 
   private struct Lack {
     /// Null where that is not known here.
@@ -39,8 +39,12 @@ final class LackedValues {
   /// What was written without a value. Much of it is filled before the transaction ends.
   private var written: [ObjectKey: [Int: Lack]] = [:]
   private var newcomers: [Int32: [Newcomers]] = [:]
-  /// What the table has, once something asks.
-  private var noted: [ObjectKey: Set<Int>]?
+  /// What the table has, as far as something asked.
+  private var noted: [ObjectKey: Set<Int>] = [:]
+  /// Whether that is all; nil while nothing asked.
+  private var hasAllNoted: Bool?
+  /// The references that it has, once something asks.
+  private var notedReferences: [ObjectKey: Set<Int>]?
   /// What of that is filled by now, or gone.
   private var filled: [ObjectKey: Set<Int>] = [:]
 
@@ -54,7 +58,7 @@ final class LackedValues {
   /// A row was written with a value that its model requires.
   func noteFill(_ key: ObjectKey, _ slot: Int, _ transaction: ReadTransaction) throws {
     if !written.isEmpty { written[key]?[slot] = nil }
-    if try noted(transaction)[key]?.contains(slot) == true {
+    if try noted(of: key, transaction).contains(slot) {
       filled[key, default: []].insert(slot)
     }
   }
@@ -62,7 +66,8 @@ final class LackedValues {
   /// A row goes.
   func noteGone(_ key: ObjectKey, _ transaction: ReadTransaction) throws {
     if !written.isEmpty { written[key] = nil }
-    if let slots = try noted(transaction)[key] { filled[key] = slots }
+    let slots = try noted(of: key, transaction)
+    if !slots.isEmpty { filled[key] = slots }
   }
 
   /// A row is new, and its entity requires partners at ends that follow others.
@@ -77,12 +82,67 @@ final class LackedValues {
     }
   }
 
-  private func noted(_ transaction: ReadTransaction) throws -> [ObjectKey: Set<Int>] {
-    if let noted { return noted }
-    var noted: [ObjectKey: Set<Int>] = [:]
-    try Self.forEach(transaction) { noted[$0, default: []].insert($1) }
-    self.noted = noted
-    return noted
+  /// What the table has of an object. A few rows are read at once; of many, as a property that became required may leave them, those
+  /// that are asked for.
+  private func noted(of key: ObjectKey, _ transaction: ReadTransaction) throws -> Set<Int> {
+    let hasAll = try readFew(transaction)
+    if let slots = noted[key] { return slots }
+    guard !hasAll else { return [] }
+    var slots: Set<Int> = []
+    try Self.forEach(
+      "WHERE entity = ? AND key = ?", [.integer(Int64(key.entity)), .integer(key.key)], transaction
+    ) { slots.insert($1) }
+    noted[key] = slots
+    return slots
+  }
+
+  /// - Returns: whether those are all.
+  private func readFew(_ transaction: ReadTransaction) throws -> Bool {
+    if let hasAllNoted { return hasAllNoted }
+    var rows: [(key: ObjectKey, slot: Int)] = []
+    let most = SyncTuning.lacksAtOnce
+    let count = try Self.forEach("LIMIT \(most + 1)", [], transaction) { rows.append(($0, $1)) }
+    let hasAll = count <= most
+    for row in rows where hasAll { noted[row.key, default: []].insert(row.slot) }
+    hasAllNoted = hasAll
+    return hasAll
+  }
+
+  /// What the table has, without attributes where it has many.
+  private func references(_ transaction: ReadTransaction) throws -> [ObjectKey: Set<Int>] {
+    if try readFew(transaction) { return noted }
+    if let notedReferences { return notedReferences }
+    var references: [ObjectKey: Set<Int>] = [:]
+    for number in try Self.entities(transaction) {
+      let names = transaction.schema.entity(numbered: number)?.layout.slots
+        .compactMap { $0.relationship == nil ? nil : SQLiteValue.text($0.name) }
+      guard let names, !names.isEmpty else { continue }
+      let places = names.map { _ in "?" }.joined(separator: ", ")
+      try Self.forEach(
+        "WHERE entity = ? AND property IN (\(places))", [.integer(Int64(number))] + names,
+        transaction
+      ) { references[$0, default: []].insert($1) }
+    }
+    notedReferences = references
+    return references
+  }
+
+  /// The entities of which something is empty.
+  private static func entities(_ transaction: ReadTransaction) throws -> [Int32] {
+    var numbers: [Int32] = []
+    var last: Int64 = .min
+    var isThere = true
+    while isThere {
+      isThere = false
+      try transaction.connection.forEachRow(
+        "SELECT entity FROM ZDL_LACKED WHERE entity > ? ORDER BY entity LIMIT 1", [.integer(last)]
+      ) { row in
+        last = row.int64(0)
+        isThere = true
+      }
+      if isThere, let number = Int32(exactly: last) { numbers.append(number) }
+    }
+    return numbers
   }
 
   /// Looks which of the new rows have no partner.
@@ -104,7 +164,7 @@ final class LackedValues {
   /// The references that are empty now, of what was written without a value, here or before.
   func emptyReferences(_ transaction: ReadTransaction) throws -> [(key: ObjectKey, slot: Int)] {
     try lookAtNewcomers(transaction)
-    let noted = try noted(transaction)
+    let noted = try references(transaction)
     let found = noted.merging(written.mapValues { Set($0.keys) }) { $0.union($1) }
     var empty: [(key: ObjectKey, slot: Int)] = []
     for (key, slots) in found.sorted(by: {
@@ -156,7 +216,7 @@ final class LackedValues {
     try Self.drop(
       filled.flatMap { key, slots in slots.map { (key: key, slot: $0) } }, transaction)
     filled.removeAll()
-    noted = nil
+    (noted, hasAllNoted, notedReferences) = ([:], nil, nil)
   }
 
   /// Lets go of what is not empty any more; it is accepted no longer.
@@ -177,29 +237,61 @@ final class LackedValues {
   }
 
   /// The zone has what was edited here: lets go of what that filled, or deleted, and notes what it left empty, as all others do.
+  ///
+  /// - Parameter taken: what the zone took, of what was pending.
   static func settle(
-    _ pending: PendingSet, _ transaction: WriteTransaction, by state: ReplicaState, at now: Date
+    _ taken: PendingSet, _ transaction: WriteTransaction, by state: ReplicaState, at now: Date
   ) throws {
     guard try EngineTables.has(table, on: transaction.connection) else { return }
-    try noteEmpty(pending, transaction, by: state, at: now)
+    try noteEmpty(taken, transaction, by: state, at: now)
+    guard try transaction.connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_LACKED)") != 0 else {
+      return
+    }
     var filled: [(key: ObjectKey, slot: Int)] = []
-    let mayFollow = OneToOneEnds.mayClash(pending, transaction.schema)
-    try forEach(transaction) { key, slot in
-      let object = pending[key]
-      let isFollower =
-        mayFollow && transaction.schema.requiredFollowers(numbered: key.entity).contains(slot)
-      guard object?.whole == .delete || object?.transaction(of: slot) != nil || isFollower else {
-        return
+    for (entity, keys) in stretches(of: taken) {
+      try forEach(
+        "WHERE entity = ? AND key BETWEEN ? AND ?",
+        [.integer(Int64(entity)), .integer(keys.lowerBound), .integer(keys.upperBound)], transaction
+      ) { key, slot in
+        let object = taken[key]
+        guard object?.whole == .delete || object?.transaction(of: slot) != nil else { return }
+        filled.append((key, slot))
       }
-      filled.append((key, slot))
+    }
+    // Ends that follow are of others than those that were edited.
+    if transaction.schema.hasRequiredFollowers, OneToOneEnds.mayClash(taken, transaction.schema) {
+      try forEach("", [], transaction) { key, slot in
+        guard transaction.schema.requiredFollowers(numbered: key.entity).contains(slot) else {
+          return
+        }
+        filled.append((key, slot))
+      }
     }
     try drop(filled, transaction)
   }
 
+  /// Where the objects are that the zone took: those that lie near each other are looked for at once.
+  private static func stretches(
+    of taken: PendingSet
+  ) -> [(entity: Int32, keys: ClosedRange<Int64>)] {
+    var stretches: [(entity: Int32, keys: ClosedRange<Int64>)] = []
+    taken.objects.forEachInOrder { key, _ in
+      if let last = stretches.last, last.entity == key.entity,
+        key.key >= last.keys.lowerBound, key.key - last.keys.upperBound < 16
+      {
+        let end = max(last.keys.upperBound, key.key)
+        stretches[stretches.count - 1].keys = last.keys.lowerBound...end
+      } else {
+        stretches.append((key.entity, key.key...key.key))
+      }
+    }
+    return stretches
+  }
+
   private static func noteEmpty(
-    _ pending: PendingSet, _ transaction: WriteTransaction, by state: ReplicaState, at now: Date
+    _ taken: PendingSet, _ transaction: WriteTransaction, by state: ReplicaState, at now: Date
   ) throws {
-    for (edited, ranges) in editedRanges(pending, transaction.schema) {
+    for (edited, ranges) in editedRanges(taken, transaction.schema) {
       guard let slots = transaction.schema.entity(numbered: edited.entity)?.layout.slots else {
         continue
       }
@@ -258,11 +350,18 @@ final class LackedValues {
       [.unsigned(sequence), .unsigned(sequence)])
   }
 
-  private static func forEach(
-    _ transaction: ReadTransaction, _ body: (ObjectKey, Int) throws -> Void
-  ) throws {
+  /// - Returns: how many rows those are, with those that the model does not know.
+  @discardableResult
+  static func forEach(
+    _ which: String, _ values: [SQLiteValue], _ transaction: ReadTransaction,
+    _ body: (ObjectKey, Int) throws -> Void
+  ) throws -> Int {
+    var count = 0
     var rows: [(ObjectKey, Int)] = []
-    try transaction.connection.forEachRow("SELECT entity, key, property FROM ZDL_LACKED") { row in
+    try transaction.connection.forEachRow(
+      "SELECT entity, key, property FROM ZDL_LACKED \(which)", values
+    ) { row in
+      count += 1
       let key = row.objectKey(0, 1)
       guard
         let slot = transaction.schema.entity(numbered: key.entity)?.layout
@@ -271,64 +370,10 @@ final class LackedValues {
       rows.append((key, slot))
     }
     for (key, slot) in rows { try body(key, slot) }
+    return count
   }
 
   static func removeAll(on connection: SQLiteConnection) throws {
     try connection.perform("DELETE FROM ZDL_LACKED")
-  }
-
-  // MARK: Telling
-
-  /// What is empty, as a list of what is set aside tells it, without what that names for another reason.
-  static func parked(
-    _ transaction: ReadTransaction, _ schema: SyncSchema
-  ) throws -> [ParkedEntry] {
-    let connection = transaction.connection
-    guard try EngineTables.has(table, on: connection),
-      try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_LACKED)") != 0
-    else { return [] }
-    let waiting = try KeptKeys.waiting(transaction, schema)
-    let setAside = try ParkedValues(connection)
-    var parked: [ParkedEntry] = []
-    try connection.forEachRow(
-      "SELECT entity, key, property, had, origin, sequence, since FROM ZDL_LACKED"
-    ) { row in
-      let key = row.objectKey(0, 1)
-      let name = row.string(2)
-      guard let entity = transaction.schema.entity(numbered: key.entity),
-        let slot = entity.layout.index(named: name),
-        // A model may require less by now.
-        transaction.schema.requiredMask(numbered: key.entity).contains(slot),
-        try transaction.knownOwnRow(key)?.values[slot].isNull == true,
-        !waiting.contains(where: { $0.key == key && $0.property == name }),
-        try setAside.value(of: key, name) == nil
-      else { return }
-      let had = try RowArchive.decodeValues(row.data(3)).first ?? .null
-      parked.append(
-        ParkedEntry(
-          sequence: row.unsigned(5), sender: UUID(networkBytes: row.data(4)), code: code,
-          reason: "\(name) is required, and empty\(try words(had, transaction)): "
-            + "set it, here or on any replica.",
-          names: [], object: try transaction.identity(of: key), entity: entity.name,
-          property: name, since: Date(timeIntervalSince1970: row.double(6)),
-          bytes: row.data(3).count))
-    }
-    return parked
-  }
-
-  private static func words(
-    _ had: PropertyValue, _ transaction: ReadTransaction
-  ) throws -> String {
-    switch had {
-    case .null: return ""
-    case .reference(let target):
-      let identity = try transaction.identity(of: target).uuidString.lowercased()
-      return " since a change that took object \(identity)"
-    default:
-      guard SealedValue.cell(in: had) == nil, LargeCell.value(in: had) == nil else { return "" }
-      var json = JSONText()
-      json.value(had) { _, _ in }
-      return " since a change that took \(String(decoding: json.bytes, as: UTF8.self))"
-    }
   }
 }

@@ -35,6 +35,21 @@ package struct PendingSet: Sendable {
     }
   }
 
+  /// What `acknowledge` forgets.
+  func taken(through transaction: Int64, omitting omitted: OmittedParts) -> PendingSet {
+    var taken = PendingSet(through: through)
+    taken.objects = objects
+    taken.objects.changeStates { _, object in
+      if object.isOfLater(than: transaction) { return object = PendingObject() }
+      object.edits.removeAll { $0.transaction > transaction }
+    }
+    for key in omitted.objects { taken.objects[key] = nil }
+    for (key, kept) in omitted.properties where taken.objects[key] != nil {
+      taken.update(key) { $0.clear(kept) }
+    }
+    return taken
+  }
+
   /// Objects that a push up to a transaction leaves out, with edits of before that.
   func heldBack(by transaction: Int64) -> [ObjectKey] {
     objects.compactMap { key, object in
