@@ -89,9 +89,7 @@ struct MassDeleteBrake {
     guard deletes > 0 else { return true }
     let total = before &+ deletes
     if total > min(limit.floor, limit.count) {
-      // Deletes that wait for the head of the log are among those before, and their objects are still here.
-      let objects = try heldCount() &+ before &- deferredCount()
-      guard !limit.isPassed(by: total, of: objects) else {
+      guard try !isPassed(by: total, after: before) else {
         try noteBefore(before)
         try transaction.setSetting(Self.deletedSetting, .integer(Int64(Self.tooMany)))
         return false
@@ -99,6 +97,16 @@ struct MassDeleteBrake {
     }
     try transaction.setSetting(Self.deletedSetting, .integer(Int64(total)))
     return true
+  }
+
+  /// Deletes that wait for the head of the log are among those before, and their objects are still here: they count once. That takes a
+  /// look at all that is known of the zone, and is asked only where it decides.
+  private func isPassed(by total: Int, after before: Int) throws -> Bool {
+    let held = try heldCount()
+    // Of no more objects than there were, and of no fewer than are here.
+    if limit.isPassed(by: total, of: held &+ before) { return true }
+    guard limit.isPassed(by: total, of: held) else { return false }
+    return limit.isPassed(by: total, of: held &+ before &- (try deferredCount()))
   }
 
   /// The objects that were here when it began, are here, and go when the pull has reached its head.
