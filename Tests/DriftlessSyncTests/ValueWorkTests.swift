@@ -93,6 +93,23 @@ struct ValueWorkTests {
     return (try runs(second.store, ", frame FROM ZDL_STAGED"), Int(zone.head))
   }
 
+  @Test("A damaged number of a part that waits is no count of those before it")
+  func damagedNumber() async throws {
+    let replica = try await ValueShop(1)[0]
+    try await replica.sync()
+    try replica.write { transaction in
+      for sequence: Int64 in [1, 1 << 62] {
+        try transaction.connection.run(
+          "INSERT INTO ZDL_STAGED VALUES (?, 1, ?, 0, ?)",
+          .integer(sequence), .blob(Data(count: LogChain.size)), .blob(Data(count: 5)))
+      }
+      var tally = StagedTally()
+      try tally.update(transaction.connection)
+      #expect(tally.bytes == 10)
+      try transaction.connection.execute("DELETE FROM ZDL_STAGED")
+    }
+  }
+
   @Test("The parts of a push are read as often each, however many there are")
   func parts() async throws {
     let few = try await Self.pulledParts(8)

@@ -52,11 +52,14 @@ enum StagedEntries {
     return mark
   }
 
-  static func sequences(on connection: SQLiteConnection) throws -> [UInt64] {
+  /// Where there are some, in their order.
+  static func sequences(
+    after sequence: UInt64 = 0, on connection: SQLiteConnection
+  ) throws -> [UInt64] {
     var sequences: [UInt64] = []
-    try connection.forEachRow("SELECT sequence FROM ZDL_STAGED ORDER BY sequence") {
-      sequences.append($0.unsigned(0))
-    }
+    try connection.forEachRow(
+      "SELECT sequence FROM ZDL_STAGED WHERE sequence > ? ORDER BY sequence", [.unsigned(sequence)]
+    ) { sequences.append($0.unsigned(0)) }
     return sequences
   }
 

@@ -33,7 +33,7 @@ struct StagedTally {
     guard let last, bounds.first == first, last.sequence < bounds.last,
       try mark(at: last.sequence, connection) == last
     else { return try readAll(bounds, connection) }
-    try read(last.sequence + 1...bounds.last, connection)
+    try read(after: last.sequence, connection)
   }
 
   private mutating func readAll(
@@ -41,13 +41,11 @@ struct StagedTally {
   ) throws {
     self = StagedTally()
     first = bounds.first
-    try read(bounds.first...bounds.last, connection)
+    try read(after: 0, connection)
   }
 
-  private mutating func read(
-    _ sequences: ClosedRange<UInt64>, _ connection: SQLiteConnection
-  ) throws {
-    for sequence in sequences {
+  private mutating func read(after sequence: UInt64, _ connection: SQLiteConnection) throws {
+    for sequence in try StagedEntries.sequences(after: sequence, on: connection) {
       guard let entry = try StagedEntries.entry(at: sequence, on: connection) else { continue }
       values.formUnion(ValuePieces.named(by: entry))
       bytes = bytes.addingClamped(entry.frame.count)
