@@ -141,13 +141,16 @@ extension SyncEngine {
       for some in AskedValue.portions(of: asked) {
         let fetched = try await fetchTogether(some)
         for value in some.map(\.value) {
-          left.remove(value)
           switch fetched[value] ?? .unneeded {
           case .here:
+            left.remove(value)
             report.values += 1
             report.bytes = report.bytes.addingClamped(Int64(clamping: value.length))
-          case .not: report.missing += 1
-          case .unneeded, .unasked(nil): break
+          case .not:
+            left.remove(value)
+            report.missing += 1
+          case .unneeded: left.remove(value)
+          case .unasked(nil): break
           // Those behind it may come, and smaller ones fit.
           case .refused(let error), .broken(let error), .unasked(let error?):
             first = first ?? Self.unreachable(error)
