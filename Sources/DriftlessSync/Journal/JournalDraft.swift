@@ -100,13 +100,12 @@ struct JournalDraft {
   ///
   /// - Parameters:
   ///   - elements: the set that a delete took, in place of a value.
-  ///   - row: the object as it was, when it is deleted from now on.
-  ///   - cuts: what its delete had taken from it before (`PageApplier.formerCuts`).
+  ///   - whole: the object as it was (`whole`), when it is deleted from now on.
   mutating func addDeleteConflict(
     entity: SyncSchema.Entity, property: SyncSchema.Property, key: ObjectKey,
     local: PropertyValue?, remote: PropertyValue?, elements: [ObjectKey]? = nil,
     outcome: JournalEntry.Outcome, localTime: HybridTime, side: RemoteSide,
-    row: [PropertyValue]? = nil, cuts: [DeleteCuts.Cut] = [], explanation: String
+    whole: [PropertyValue]? = nil, explanation: String
   ) throws {
     // What stands is the delete; what it took is the other side's.
     let set = try elements.map { try text($0, in: property) }
@@ -118,8 +117,7 @@ struct JournalDraft {
       local: localText, remote: remoteText, kept: outcome == .local ? localText : remoteText,
       outcome: outcome, origin: side.origin, localTime: localTime, remoteTime: side.time,
       transaction: 0, sequence: side.sequence, explanation: explanation)
-    try append(
-      entry, Journal.Values(local: local, remote: remote, row: whole(row, entity, key, cuts)))
+    try append(entry, Journal.Values(local: local, remote: remote, row: whole))
   }
 
   /// Two sets, of which neither is known to be what the other was made on.
@@ -231,8 +229,10 @@ struct JournalDraft {
   }
 
   /// An object as it was: its values, with the members of its to-many relationships (`FormerMembers`), and behind them the places that
-  /// it had in ordered relationships, which are no values of its own.
-  private func whole(
+  /// it had in ordered relationships, which are no values of its own. It takes a look at each relationship: once an object.
+  ///
+  /// - Parameter cuts: what its delete had taken from it before (`PageApplier.formerCuts`).
+  func whole(
     _ row: [PropertyValue]?, _ entity: SyncSchema.Entity, _ key: ObjectKey,
     _ cuts: [DeleteCuts.Cut] = []
   ) throws -> [PropertyValue]? {

@@ -10,7 +10,8 @@ extension PageApplier {
   ) throws {
     guard let object = pending[key] else { return }
     let values = try currentValues(of: key)
-    let cuts = try formerCuts(from: key, entity)
+    guard !object.edits.isEmpty else { return }
+    let whole = try journal.whole(values, entity, key, formerCuts(from: key, entity))
     for edit in object.edits {
       let time = try transaction.editTime(edit.transaction)
       for property in entity.properties where edit.properties.contains(property.slot) {
@@ -27,8 +28,8 @@ extension PageApplier {
         }
         try journal.addDeleteConflict(
           entity: entity, property: property, key: key, local: local, remote: nil,
-          elements: elements, outcome: .remote, localTime: time, side: side, row: values,
-          cuts: cuts, explanation: "\(property.words) was edited here, \(reason)")
+          elements: elements, outcome: .remote, localTime: time, side: side,
+          whole: whole, explanation: "\(property.words) was edited here, \(reason)")
         report.conflicts += 1
       }
     }
@@ -41,14 +42,16 @@ extension PageApplier {
     let grave = try transaction.grave(of: key)
     let cuts = try formerCuts(from: key, entity)
     let local = try transaction.editTime(pending[key]?.wholeTransaction ?? 0)
+    var whole: [PropertyValue]?
     for property in entity.properties {
       guard let remote = object.values[property.name], !remote.isKnown else { continue }
       var elements: [ObjectKey]?
       if case .elements = property.kind { elements = remote.elements }
+      whole = try whole ?? journal.whole(grave, entity, key, cuts)
       try journal.addDeleteConflict(
         entity: entity, property: property, key: key, local: nil,
         remote: elements == nil ? remote.side.value : nil, elements: elements, outcome: .local,
-        localTime: local, side: remote.side, row: grave, cuts: cuts,
+        localTime: local, side: remote.side, whole: whole,
         explanation: "\(property.words) was edited by another replica, the object was "
           + "deleted here: the delete wins.")
       report.conflicts += 1
