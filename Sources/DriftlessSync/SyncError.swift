@@ -142,7 +142,8 @@ extension SyncError {
         + "Nothing was changed.",
       suggestion: hasNothing
         ? "Sync with the program and the model that the zone's other stores have, which takes what the snapshot names. "
-          + "The store goes on without the zone until then."
+          + "The store goes on without the zone until then. Where no such program helps, keep a copy of it (syncctl export), and give up "
+          + "what was not sent: syncctl sync --give-up-unsent. It stands in a file and in the journal then, and can be put back."
         : "The store goes on without the zone. Keep a copy of it (syncctl export), and give up what was not sent: syncctl sync "
           + "--give-up-unsent. It stands in a file and in the journal then, and can be put back."
     )
