@@ -79,7 +79,8 @@ extension ZoneCommand {
             + "\(replica.cursor.map { "\($0)" } ?? "-")\tlast seen \(seen)")
       }
       if report.below.contains(where: { $0.cursor == nil }) {
-        lines.append("at -: of the last minute a server may not have told yet how far replicas came")
+        lines.append(
+          "at -: of the last minute a server may not have told yet how far replicas came")
       }
       return lines
     }
