@@ -78,6 +78,10 @@ extension ZoneCommand {
           "below the floor: \(JSONText.id(replica.replica))\t\(replica.tokenName ?? "-")\tat "
             + "\(replica.cursor.map { "\($0)" } ?? "-")\tlast seen \(seen)")
       }
+      if report.below.contains(where: { $0.cursor == nil }) {
+        lines.append(
+          "at -: of the last minute a server may not have told yet how far replicas came")
+      }
       return lines
     }
   }

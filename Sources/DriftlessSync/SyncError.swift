@@ -142,10 +142,29 @@ extension SyncError {
         + "Nothing was changed.",
       suggestion: hasNothing
         ? "Sync with the program and the model that the zone's other stores have, which takes what the snapshot names. "
-          + "The store goes on without the zone until then."
+          + "The store goes on without the zone until then. Where no such program helps, keep a copy of it (syncctl export), and give up "
+          + "what was not sent: syncctl sync --give-up-unsent. It stands in a file and in the journal then, and can be put back."
         : "The store goes on without the zone. Keep a copy of it (syncctl export), and give up what was not sent: syncctl sync "
           + "--give-up-unsent. It stands in a file and in the journal then, and can be put back."
     )
+  }
+
+  /// - Parameter name: an object that a conflict's undo would bring back.
+  static func isBackAlready(_ name: String) -> SyncError {
+    SyncError(
+      .cannotUndo, "The \(name) is back already.",
+      suggestion:
+        "Nothing needs to be done for the object. What was set of it and given up (syncctl sync --give-up-unsent) is in the file "
+        + "that was kept then beside the store (NAME.before-TIME.jsonl): syncctl import takes it.")
+  }
+
+  static func cannotHold(_ value: PropertyValue, of property: String, refusal: String) -> SyncError
+  {
+    SyncError(
+      .cannotUndo, "The model here does not hold that value of \(property): \(refusal)",
+      suggestion: value.isInZone
+        ? "Set the value by hand, or take it from a store that has its bytes (syncctl export --upsert there, syncctl import here)."
+        : "Give the store a model that does (syncctl migrate), then undo it.")
   }
 
   static func offeredToPurged(_ label: String) -> SyncError {

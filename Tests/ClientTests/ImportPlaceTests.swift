@@ -56,6 +56,25 @@ import Testing
     }
   }
 
+  @Test(
+    "One that was killed when all was saved, and had not said so, is not imported twice",
+    arguments: ["", "\n", "\r\n"])
+  func killedAtTheEnd(end: String) throws {
+    let shop = try Shop()
+    let file = Data((counts("a").joined(separator: "\n") + end).utf8)
+    _ = try importer(shop).take(ImportBytes(file))
+    #expect(try sizes(shop) == [10])
+    let failure = #expect(throws: Failure.self) { _ = try importer(shop).run(file) }
+    #expect(
+      failure?.code == "cut-off" && failure?.message.contains("all its lines, 1 to 22") == true)
+    #expect(failure?.suggestion.contains("--skip 22 ends it") == true)
+    #expect(try sizes(shop) == [10])
+    #expect(try importer(shop, skipping: 22).run(file).updated == 0)
+    // Who knows that all of it is there may want it once more.
+    _ = try importer(shop).run(file)
+    #expect(try sizes(shop) == [20])
+  }
+
   @Test("A file that is imported whole, or cut off as well, takes no other file's place")
   func twoFiles() throws {
     let shop = try Shop()

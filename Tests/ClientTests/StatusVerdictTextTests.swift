@@ -34,6 +34,25 @@ struct StatusVerdictTextTests {
     #expect(report.lines.contains { $0.hasPrefix("last sync:") && $0.hasSuffix("(3 h ago)") })
   }
 
+  @Test("While values that somebody asked for do not come, a store is behind, and says why")
+  func askedFor() throws {
+    var report = try report()
+    report.asked = 1
+    #expect(report.state == .behind)
+    #expect(
+      report.lines[0]
+        == "state:       1 large value that was asked for has not come so far (syncctl values)")
+    report.asked = 2
+    report.askedFailure = failure(.offline, "no-value")
+    #expect(
+      report.lines[0]
+        == "state:       2 large values that were asked for have not come: It went wrong. (syncctl values)"
+    )
+    let json = try #require(
+      try JSONSerialization.jsonObject(with: JSONEncoder().encode(report)) as? [String: Any])
+    #expect(json["valuesAskedFor"] as? Int == 2 && json["state"] as? String == "behind")
+  }
+
   @Test("Of several things that hold, the one that is hardest to mend is the word")
   func order() throws {
     var report = try report()

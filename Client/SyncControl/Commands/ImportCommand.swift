@@ -71,9 +71,10 @@ struct ImportCommand: ControlCommand {
       }
       let name = file == "-" ? "standard input" : file
       let report = try await WaitNotice(output: output, progress: progress).during({ name }) {
-        try importer.run(bytes)
+        try importer.take(bytes)
       }
       try output.put(report, line: report.text)
+      try importer.end(bytes)
     } catch let error as ImportInterrupted {
       let progress = error.progress
       output.note(

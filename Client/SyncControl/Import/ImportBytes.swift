@@ -48,6 +48,12 @@ final class ImportBytes {
     return start == 0 && piece.starts(with: bytes)
   }
 
+  /// Whether nothing but the end of a line is behind a place.
+  func isBlank(from place: Int) throws(ReadFailure) -> Bool {
+    guard let rest = try bytes(at: place, count: 8) else { return false }
+    return rest.count < 8 && rest.allSatisfy { $0 == 10 || $0 == 13 || $0 == 32 }
+  }
+
   /// Bytes of a plain file; fewer where it ends before, and nil of a pipe, whose beginning is not kept.
   func bytes(at place: Int, count: Int) throws(ReadFailure) -> [UInt8]? {
     guard pipe == nil else { return nil }

@@ -57,11 +57,26 @@ package struct Importer {
   package func run(_ data: Data) throws -> ImportReport { try run(ImportBytes(data)) }
 
   func run(_ bytes: ImportBytes) throws -> ImportReport {
+    let report = try take(bytes)
+    try end(bytes)
+    return report
+  }
+
+  /// Notes that a file was imported to its end, and that somebody knows it: from here on the same file is a new one.
+  func end(_ bytes: ImportBytes) throws {
+    try ImportPlace.drop(ImportPlace.all(of: bytes, in: store), in: store)
+  }
+
+  /// Imports all lines. Until `end(_:)` the same file is refused where it would be imported twice: who was killed before it said that
+  /// all is saved has said nothing.
+  func take(_ bytes: ImportBytes) throws -> ImportReport {
     var progress = ImportProgress(line: skippedLines)
     var beginning: LineReader?
     do {
       let places = try ImportPlace.all(of: bytes, in: store)
-      if !isPlaceGiven, let place = places.last { throw refusal(of: place) }
+      if !isPlaceGiven, let place = places.last {
+        throw refusal(of: place, isAtEnd: try bytes.isBlank(from: place.position))
+      }
       let shapes = ImportShapes(store.schema.model)
       var course = try ImportCourse(
         of: bytes, after: skippedLines, places, in: store, shapes, onlyMissing: onlyMissing)
@@ -70,7 +85,6 @@ package struct Importer {
       beginning = lines
       var report = try read(lines, of: bytes, shapes, &course, &progress)
       report.passedOver = course.missing?.passedOver.count(in: (skippedLines + 1)...) ?? 0
-      try ImportPlace.drop(ImportPlace.all(of: bytes, in: store), in: store)
       return report
     } catch let error as ImportError {
       if error.isInterrupted { throw ImportInterrupted(progress: progress) }
@@ -135,12 +149,20 @@ package struct Importer {
   }
 
   /// Of a file that adds to numbers, or of which only what is missing was wanted, and of which an import before this one came some
-  /// way and no further.
-  private func refusal(of place: ImportPlace) -> Failure {
+  /// way and no further, or to the end, and could not say so.
+  private func refusal(of place: ImportPlace, isAtEnd: Bool) -> Failure {
     let (outcome, option) =
       place.passedOver == nil
       ? ("would be added a second time", "")
       : ("what they brought would pass for what was there before", " --only-missing")
+    if isAtEnd {
+      return Failure(
+        .badData, code: "cut-off",
+        "An import of \(source) was ended before it said so: all its lines, 1 to \(place.line), are saved, and \(outcome).",
+        suggestion:
+          "--skip \(place.line)\(option) ends it; where all of it is meant once more, --skip 0"
+      )
+    }
     return Failure(
       .badData, code: "cut-off",
       "An import of \(source) was cut off: its lines 1 to \(place.line) are saved, and \(outcome).",

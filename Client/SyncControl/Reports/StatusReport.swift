@@ -22,6 +22,9 @@ struct StatusReport: Encodable {
   var obstacle: StoreError?
   /// Objects that wait because of those that the server refuses.
   var held = 0
+  /// Large values that somebody asked for and that have not come, and what kept them from it in the last sync.
+  var asked = 0
+  var askedFailure: SyncStatus.Failure?
   /// When it was looked at.
   var now: Date
 
@@ -43,6 +46,8 @@ struct StatusReport: Encodable {
     clockOffsetMilliseconds = try store.clockOffsetMilliseconds
     now = store.now
     if status.quarantined > 0 { held = try SyncEngine.heldByQuarantine(of: store).count }
+    if status.isEnrolled { asked = try SyncEngine.wantedValues(of: store) }
+    if asked > 0 { askedFailure = try SyncEngine.wantedFailure(of: store) }
   }
 
   var state: StatusVerdict {
@@ -56,7 +61,7 @@ struct StatusReport: Encodable {
     if !needs.isEmpty { return .waiting }
     if !status.pending.isEmpty { return .pending }
     return status.zoneWasReplaced || status.lastSync == nil || status.cursor < status.head
-      ? .behind : .inStep
+      || asked > 0 ? .behind : .inStep
   }
 
   enum Key: String, CodingKey, CaseIterable {
@@ -64,7 +69,7 @@ struct StatusReport: Encodable {
     case store, server, zone, replica, name, generation, cursor, head, pending, conflicts
     case waiting, quarantined, parked, withoutKey, lastSync, lastError, syncing, daemon
     case failure, parkedSince, reconciled, zoneReplaced, lostCommits, clockOffsetMilliseconds
-    case valuesInZone, bytesInZone, valuesWithoutRoom, isCopy, lostFolder
+    case valuesInZone, bytesInZone, valuesWithoutRoom, valuesAskedFor, isCopy, lostFolder
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -97,6 +102,7 @@ struct StatusReport: Encodable {
     try container.encode(status.valuesInZone, forKey: .valuesInZone)
     try container.encode(status.bytesInZone, forKey: .bytesInZone)
     try container.encode(status.valuesWithoutRoom, forKey: .valuesWithoutRoom)
+    try container.encode(asked, forKey: .valuesAskedFor)
     try container.encode(status.isCopy, forKey: .isCopy)
     try container.encode(lostFolder?.path, forKey: .lostFolder)
   }
@@ -308,6 +314,12 @@ struct StatusReport: Encodable {
     } else if status.lastSync == nil {
       parts.append(
         status.isCopy ? "a copy that has not synced so far" : "nothing was pulled so far")
+    }
+    if asked > 0 {
+      let values = Self.count(
+        asked, "large value that was asked for has", "large values that were asked for have")
+      parts.append(
+        "\(values) not come\(askedFailure.map { ": \($0.message)" } ?? " so far") (syncctl values)")
     }
     guard parts.isEmpty else { return parts.joined(separator: "; ") }
     return "in step with the zone, as of \(status.lastSync.map(moment) ?? "now")"

@@ -6,7 +6,7 @@ enum StatusVerdict: String, Encodable, CaseIterable {
   case inStep = "in-step"
   /// Edits were not sent.
   case pending
-  /// The zone has more than is here.
+  /// The zone has more than is here: change sets, or large values that somebody asked for.
   case behind
   /// The last sync failed for a reason that time may heal.
   case offline
@@ -42,7 +42,8 @@ enum StatusVerdict: String, Encodable, CaseIterable {
     switch self {
     case .inStep: "nothing is left to do, as of the last sync"
     case .pending: "edits were not sent"
-    case .behind: "the zone has more, or nothing was pulled so far"
+    case .behind:
+      "the zone has more, large values that were asked for too, or nothing was pulled so far"
     case .offline: "the last sync failed; time may heal it"
     case .waiting: "a person has to do something"
     case .refused: "the server or the store refuses"

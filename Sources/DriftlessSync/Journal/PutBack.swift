@@ -58,9 +58,7 @@ struct PutBack {
         suggestion: "Give this replica the key first (syncctl key use), or set the value by hand.")
     }
     if !value.isNull, let refusal = property.standIn?.refusal(of: value) {
-      throw SyncError(
-        .cannotUndo, "The model here does not hold that value of \(property.name): \(refusal)",
-        suggestion: "Give the store a model that does (syncctl migrate), then undo it.")
+      throw SyncError.cannotHold(value, of: property.name, refusal: "\(refusal)")
     }
     guard LargeCell.value(in: value) == nil else {
       throw SyncError(
@@ -258,8 +256,7 @@ struct PutBack {
     try checkShape(row)
     if let known = try Self.key(of: entry, entity, transaction) {
       guard try transaction.concreteKey(root: known) == nil else {
-        throw SyncError(
-          .cannotUndo, "The \(name) is back already.", suggestion: "Nothing needs to be done.")
+        throw SyncError.isBackAlready(name)
       }
       return try insert(known.key, row)
     }

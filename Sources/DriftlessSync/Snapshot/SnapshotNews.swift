@@ -107,6 +107,9 @@ struct SnapshotNews {
 
   func expectNone(of name: UInt64) throws {
     guard ownNames.contains(name) else { return }
-    throw UnfitSnapshot(reason: "another copy of this store sent what is pending here")
+    throw UnfitSnapshot(
+      reason:
+        "the zone knows what is pending here, which this store sent before it left the zone, or another copy of it"
+    )
   }
 }
