@@ -10,13 +10,13 @@ extension LackedValues {
   ) throws -> [ParkedEntry] {
     let connection = transaction.connection
     guard try EngineTables.has(table, on: connection),
-      try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_LACKED)") != 0
+      try connection.number("SELECT EXISTS (SELECT 1 FROM \(table))") != 0
     else { return [] }
     let waiting = try waiting(transaction, schema)
     let setAside = try ParkedValues(connection)
     var parked: [ParkedEntry] = []
     try connection.forEachRow(
-      "SELECT entity, key, property, had, origin, sequence, since FROM ZDL_LACKED"
+      "SELECT entity, key, property, had, origin, sequence, since FROM \(table)"
     ) { row in
       let key = row.objectKey(0, 1)
       let name = row.string(2)
@@ -45,7 +45,7 @@ extension LackedValues {
   static func parkedCount(_ transaction: ReadTransaction, _ schema: SyncSchema) throws -> Int {
     let connection = transaction.connection
     guard try EngineTables.has(table, on: connection),
-      try connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_LACKED)") != 0
+      try connection.number("SELECT EXISTS (SELECT 1 FROM \(table))") != 0
     else { return 0 }
     let waiting = try waiting(transaction, schema)
     let setAside = try ParkedValues(connection)
