@@ -192,12 +192,13 @@ package struct ReferenceServer: Sendable {
     OperatorRoutes(server: self, operators: operators).add(to: router)
     let gate = Gate(
       storage: storage, limits: limits, audit: refusals, connections: connections)
+    let trim = MemoryTrim(options.trimsMemory)
     ZoneRoutes(
-      storage: storage, metrics: metrics, news: news, limits: limits, gate: gate,
-      trimsMemory: options.trimsMemory
+      storage: storage, metrics: metrics, news: news, limits: limits, gate: gate, trim: trim
     ).add(to: router)
     EnrolmentRoutes(storage: storage, limits: limits, gate: gate).add(to: router)
-    ValueRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate).add(to: router)
+    ValueRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate, trim: trim)
+      .add(to: router)
     SnapshotRoutes(storage: storage, metrics: metrics, limits: limits, gate: gate)
       .add(to: router)
     DigestRoutes(storage: storage, metrics: metrics, gate: gate).add(to: router)

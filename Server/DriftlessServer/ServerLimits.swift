@@ -11,8 +11,10 @@ package struct ServerLimits: Sendable, Equatable {
   package var bodyBytesMax = 64 << 20
   /// Bytes that the index section of a push may inflate to.
   package var inflatedBytesMax = 32 << 20
-  /// Bytes of request bodies held in memory at one time by all requests; above it, 503. Of one zone half of it, of one token three
-  /// eighths, and one body of `bodyBytesMax` in any case.
+  /// Bytes of request bodies held in memory at one time by all requests; above it, 503. A body counts by its `Content-Length` from
+  /// its head on. Of one zone half of it; of one token three eighths, or less, so that `bodyBytesMax` is left of the zone's part to other
+  /// tokens; one body of `bodyBytesMax` in any case. At least four times `bodyBytesMax`: with less, one body that is sent slowly may
+  /// keep others out.
   package var bodiesInMemoryBytesMax = 256 << 20
   /// Bytes that pushes inflate to which are in memory at one time: their values until they are checked, their indexes until they
   /// are answered. Above it, 503; of one zone half of it, of one token three eighths. At least what one change set may have
@@ -290,6 +292,10 @@ package struct ServerLimits: Sendable, Equatable {
       found.append(
         "bodyBytesMax is above bodiesInMemoryBytesMax: no push of more than "
           + "\(bodiesInMemoryBytesMax) bytes ever passes")
+    } else if bodyBytesMax > bodiesInMemoryBytesMax / 4 {
+      found.append(
+        "bodiesInMemoryBytesMax is below four times bodyBytesMax: one body of \(bodyBytesMax) bytes "
+          + "that is sent slowly keeps those of other tokens, or of all zones, out")
     }
     if waitersMax >= connectionsMax {
       found.append(

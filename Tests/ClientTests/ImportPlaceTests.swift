@@ -287,6 +287,36 @@ import Testing
     }
   }
 
+  @Test("A program of before, which knows no lines passed over, finds no place of theirs")
+  func formerProgram() throws {
+    let shop = try edited()
+    importSome(Self.former, 1, into: shop, onlyMissing: true)
+    func names(_ prefix: String) throws -> [String] {
+      try shop.store.read { try $0.settingNames(beginning: prefix) }
+    }
+    #expect(try names("import.place") == ["import.placesOfMissing"])
+    #expect(try names("import.passed ").count == 1)
+    // Where the place is gone all the same, the next import of any file takes away what belonged to it.
+    _ = try shop.store.write(TransactionInfo()) {
+      try $0.setSetting("import.placesOfMissing", nil)
+    }
+    importSome(counts("7"), 4, into: shop)
+    #expect(try names("import.") == ["import.places"])
+  }
+
+  @Test("Lines that are kept as passed over beyond all lines are damage, and end no import")
+  func damagedLines() throws {
+    let shop = try edited()
+    importSome(Self.former, 1, into: shop, onlyMissing: true)
+    #expect(try shop.store.check().isSound)
+    _ = try shop.store.write(TransactionInfo()) {
+      let name = try #require(try $0.settingNames(beginning: "import.passed ").first)
+      try $0.setSetting(name, .text("1-\(Int.max)"))
+    }
+    #expect(try !shop.store.check().isSound)
+    _ = try importer(shop, skipping: 3, onlyMissing: true).run(data(Self.former))
+  }
+
   @Test("A line between a reference and what it waits for has the last word, with none too")
   func overruled() throws {
     let lines = [

@@ -133,7 +133,7 @@ struct RemoteChangeTests {
         Item(context: context).name = "Lamp"
         try context.save()
       }
-      if container === one { isTold.wait() }
+      if container === one { try #require(isTold.wait(timeout: .now() + 30) == .success) }
     }
     #expect(seen.notifications(count: 1).count == 1)
   }

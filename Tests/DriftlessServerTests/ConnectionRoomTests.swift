@@ -146,5 +146,8 @@ import Testing
     var narrow = usual
     narrow.connectionsMax = narrow.waitersMax
     #expect(narrow.contradictions.count == 1)
+    var slow = usual
+    slow.bodiesInMemoryBytesMax = 4 * slow.bodyBytesMax - 1
+    #expect(slow.contradictions.count == 1)
   }
 }

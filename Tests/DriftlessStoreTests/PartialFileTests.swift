@@ -1,3 +1,4 @@
+import DriftlessSQLite
 import Foundation
 import TestSupport
 import Testing
@@ -59,10 +60,9 @@ struct PartialFileTests {
     try expectCopy()
   }
 
-  @Test("A whole one that a killed one left without its name is replaced by the next")
-  func leftWhole() throws {
-    let whole = directory.file(".copy.sqlite.whole")
-    try Data("a copy".utf8).write(to: whole)
+  @Test("The lock that a killed one left is nobody's, and goes")
+  func leftLock() throws {
+    try Data().write(to: NewFile.lockURL(of: target))
     try expectCopy()
     let left = try FileManager.default.contentsOfDirectory(atPath: directory.url.path)
       .filter { $0.hasPrefix(".copy") }
@@ -71,7 +71,7 @@ struct PartialFileTests {
 
   @Test("While another one writes it, it is busy; a folder there is an error that names it")
   func others() throws {
-    let descriptor = open(partial.path, O_RDWR | O_CREAT, 0o600)
+    let descriptor = open(NewFile.lockURL(of: target).path, O_RDWR | O_CREAT, 0o600)
     #expect(flock(descriptor, LOCK_EX) == 0)
     let busy = #expect(throws: StoreError.self) { try store.backup(to: target) }
     #expect(busy?.code == .busy)
@@ -82,6 +82,23 @@ struct PartialFileTests {
       at: directory.file(".second.sqlite.partial"), withIntermediateDirectories: false)
     let failure = #expect(throws: StoreError.self) { try store.backup(to: second) }
     #expect(failure?.message.contains(".second.sqlite.partial") == true)
+  }
+
+  @Test("Who finds another one at the same file has no descriptor of what that one writes")
+  func sameTarget() throws {
+    try NewFile.write(at: target) { partial in
+      let copy = try SQLiteConnection(path: partial.path, mode: .readWriteCreate)
+      defer { copy.close() }
+      try copy.execute("CREATE TABLE t (x); BEGIN IMMEDIATE; INSERT INTO t VALUES (1)")
+      let held = HeldLocks(on: partial)
+      #expect(!held.locks.isEmpty)
+      let busy = #expect(throws: StoreError.self) { try store.backup(to: target) }
+      #expect(busy?.code == .busy)
+      // A lock that is gone is nobody's any more: another process could take it.
+      #expect(held.lost == [])
+      try copy.execute("COMMIT")
+    }
+    #expect(FileManager.default.fileExists(atPath: target.path))
   }
 
   @Test(

@@ -182,14 +182,15 @@ struct StalledValueTests {
     let value = try #require(LargeValue(of: ValueShop.bytes(2000)))
     let second = try #require(LargeValue(of: ValueShop.bytes(2000, 2)))
     var memory = ValueMemory()
+    let now = ContinuousClock.now
     func mayAsk(after seconds: Int) -> Bool {
-      memory.mayAsk(for: value, at: .now + .seconds(seconds))
+      memory.mayAsk(for: value, at: now + .seconds(seconds))
     }
-    memory.noteBroken(value, ValueWay.Stall())
+    memory.noteBroken(value, ValueWay.Stall(), at: now)
     #expect(mayAsk(after: 1) && !memory.isBefore(value, second) && memory.broken(value) != nil)
     for seconds in [60, 120, 240, 480, 960, 1920, 3600, 3600] {
-      memory.noteBroken(value, ValueWay.Stall())
-      memory.noteBrokenAlone(value, ValueWay.Stall())
+      memory.noteBroken(value, ValueWay.Stall(), at: now)
+      memory.noteBrokenAlone(value, ValueWay.Stall(), at: now)
       #expect(!mayAsk(after: seconds - 1) && mayAsk(after: seconds + 1), "\(seconds)")
     }
     memory.noteCame(value)

@@ -15,8 +15,6 @@ struct ImportCourse {
   let missing: MissingObjects?
   /// By what the lines are kept that were passed over.
   private let passedOver: PassedOverLines?
-  /// Up to here they are kept.
-  private var keptLine: Int
 
   /// - Parameters:
   ///   - skipped: Lines at the beginning that an import before this one has saved.
@@ -26,7 +24,9 @@ struct ImportCourse {
     _ shapes: ImportShapes, onlyMissing: Bool
   ) throws {
     let place = places.first { $0.line == skipped }
-    let passed = try place?.passedOver.map { lines in try store.read { try lines.all($0) } }
+    let passed = try place?.passedOver.map { lines in
+      try store.read { try lines.all(through: skipped, $0) }
+    }
     missing =
       try !onlyMissing
       ? nil
@@ -40,7 +40,6 @@ struct ImportCourse {
     later = LaterInserts(shapes)
     // A part that is passed over may have added.
     adds = skipped > 0
-    keptLine = skipped
     self.places = places
   }
 
@@ -61,10 +60,8 @@ struct ImportCourse {
     }
     guard let place else { return nil }
     try place.keep(in: transaction, inPlaceOf: places)
-    if let passedOver, let missing, keptLine < reader.number {
-      let lines = missing.passedOver.intersection(
-        IndexSet(integersIn: keptLine + 1...reader.number))
-      try passedOver.add(lines, in: transaction)
+    if let passedOver, let missing {
+      try passedOver.add(missing.unkept(through: reader.number), in: transaction)
     }
     return place
   }
@@ -73,6 +70,6 @@ struct ImportCourse {
   mutating func noteSaved(_ place: ImportPlace?) {
     guard let place else { return }
     places = [place]
-    keptLine = place.line
+    missing?.noteKept(through: place.line)
   }
 }

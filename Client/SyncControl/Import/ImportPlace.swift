@@ -10,6 +10,8 @@ import Foundation
 struct ImportPlace: Equatable {
   /// A line each.
   static let setting = "import.places"
+  /// The same of those with lines that were passed over: programs of before can read none of them, and take them for damage.
+  static let missingSetting = "import.placesOfMissing"
   /// What programs of before kept, of one file.
   static let formerSetting = "import.place"
   /// How many bytes at the file's beginning, and before the place, tell it from another one.
@@ -84,7 +86,7 @@ struct ImportPlace: Equatable {
 
   /// Those that a store has; what cannot be read is none.
   private static func all(_ transaction: ReadTransaction) throws -> [ImportPlace] {
-    try [formerSetting, setting].flatMap { setting -> [ImportPlace] in
+    try [formerSetting, setting, missingSetting].flatMap { setting -> [ImportPlace] in
       guard case .text(let text)? = try transaction.setting(setting) else { return [] }
       return text.split(separator: "\n").compactMap { ImportPlace(text: $0) }
     }
@@ -98,14 +100,22 @@ struct ImportPlace: Equatable {
   /// - Parameter former: what was kept of the file before.
   func keep(in transaction: WriteTransaction, inPlaceOf former: [ImportPlace]) throws {
     try Self.save(Self.all(transaction).filter { !former.contains($0) } + [self], in: transaction)
-    for place in former where place.passedOver != passedOver {
-      try place.passedOver?.drop(in: transaction)
-    }
+    // Once for each import: what others left is looked for among all that is kept.
+    guard former.map(\.passedOver) != [passedOver] else { return }
+    try Self.dropPassedOver(in: transaction)
+  }
+
+  /// Removes the lines passed over that no place has.
+  private static func dropPassedOver(in transaction: WriteTransaction) throws {
+    try PassedOverLines.drop(except: all(transaction).compactMap(\.passedOver), in: transaction)
   }
 
   private static func save(_ places: [ImportPlace], in transaction: WriteTransaction) throws {
-    let text = places.map(\.text).joined(separator: "\n")
-    try transaction.setSetting(setting, places.isEmpty ? nil : .text(text))
+    for (setting, isMissing) in [(setting, false), (missingSetting, true)] {
+      let lines = places.filter { ($0.passedOver != nil) == isMissing }.map(\.text)
+      try transaction.setSetting(
+        setting, lines.isEmpty ? nil : .text(lines.joined(separator: "\n")))
+    }
     try transaction.setSetting(formerSetting, nil)
   }
 
@@ -114,7 +124,7 @@ struct ImportPlace: Equatable {
     guard !places.isEmpty else { return }
     _ = try store.write(TransactionInfo()) { transaction in
       try save(all(transaction).filter { !places.contains($0) }, in: transaction)
-      for place in places { try place.passedOver?.drop(in: transaction) }
+      try dropPassedOver(in: transaction)
     }
   }
 }

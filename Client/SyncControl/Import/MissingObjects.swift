@@ -5,9 +5,12 @@ import Foundation
 /// of others are passed over.
 final class MissingObjects {
   private let store: PersistentStore
+  /// As many as the file brings: once they are saved, nothing else tells them from what was there before.
   private var missing: Set<UUID> = []
   /// The lines that were passed over; a line may be read more than once.
   private(set) var passedOver = IndexSet()
+  /// Those of them that nobody keeps so far.
+  private var unkept = IndexSet()
 
   init(_ store: PersistentStore) { self.store = store }
 
@@ -29,6 +32,21 @@ final class MissingObjects {
     }
   }
 
+  /// Those passed over up to a line that nobody keeps so far. Some of later lines may have been read ahead.
+  func unkept(through line: Int) -> IndexSet {
+    var lines = IndexSet()
+    for range in unkept.rangeView {
+      guard range.lowerBound <= line else { break }
+      lines.insert(integersIn: range.lowerBound..<min(range.upperBound, line + 1))
+    }
+    return lines
+  }
+
+  /// Those up to a line are kept.
+  func noteKept(through line: Int) {
+    if line > 0 { unkept.remove(integersIn: 0...line) }
+  }
+
   /// Nil for a line that is of no object, or of none that the model knows.
   private func identity(of line: ImportLine) -> UUID? {
     switch line.operation {
@@ -48,7 +66,12 @@ final class MissingObjects {
         guard let key = try transaction.key(of: identity) else { return false }
         return try transaction.concreteKey(root: key) != nil
       }
-      if isThere { passedOver.insert(line.number) } else { missing.insert(identity) }
+      if !isThere {
+        missing.insert(identity)
+      } else if !passedOver.contains(line.number) {
+        passedOver.insert(line.number)
+        unkept.insert(line.number)
+      }
       return !isThere
     } catch {
       var failure = ImportError(line: line.number, "the store cannot be read: \(error)")

@@ -41,7 +41,8 @@ package final class MemoryBudget: Sendable {
   /// Bytes that are held by all.
   package var held: Int { state.withLock { $0.all } }
 
-  /// Has bytes counted as held until the charge goes. A zone may hold half of all, a token three eighths; who holds nothing yet
+  /// Has bytes counted as held until the charge goes. A zone may hold half of all; a token three eighths, and no more than leaves
+  /// `least` of the zone's part to its other tokens. Who holds nothing yet
   /// gets in where all together leave room, and one alone always: it could never be served else.
   ///
   /// - Throws: `ServerError` (`.busy`).
@@ -57,10 +58,13 @@ package final class MemoryBudget: Sendable {
   /// - Returns: whether there is room for so many bytes more, which are held then.
   private func take(_ bytes: Int, for holder: Holder) -> Bool {
     let (most, least) = (most(), least())
+    let zoneMost = max(most / 2, least)
+    // Beside one token's there is room in the zone for the largest thing of another's.
+    let tokenMost = max(min(most / 8 * 3, zoneMost - least), least)
     return state.withLock { state in
       func fits(_ held: Int, _ bound: Int) -> Bool { held == 0 || held + bytes <= bound }
-      guard fits(state.all, most), fits(state.ofZone[holder.zone] ?? 0, max(most / 2, least)),
-        fits(state.ofToken[holder.token] ?? 0, max(most / 8 * 3, least))
+      guard fits(state.all, most), fits(state.ofZone[holder.zone] ?? 0, zoneMost),
+        fits(state.ofToken[holder.token] ?? 0, tokenMost)
       else { return false }
       state.add(bytes, holder)
       return true

@@ -1,8 +1,8 @@
 import Dispatch
 import Synchronization
 
-/// Gives back to the system what large pushes took, beside the threads that answer: soon after each, and once for all that
-/// come until then. It takes time however little there is to give back, and many may push.
+/// Gives back to the system what large bodies took, beside the threads that answer: soon after each, and once for all that
+/// come until then. It takes time however little there is to give back, and many may send.
 final class MemoryTrim: Sendable {
   private let trims: @Sendable () -> Void
   private let milliseconds: Int

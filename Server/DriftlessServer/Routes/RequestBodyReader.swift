@@ -2,16 +2,19 @@ import DriftlessProtocol
 import Foundation
 import Hummingbird
 
-/// Reads the bodies of pushes within bounds: of each, of all together, of each zone's and each token's, and of time. Who sends
-/// slowly holds what has come for long, and takes no room from others.
+/// Reads the bodies of pushes within bounds: of each, of all together, of each zone's and each token's, and of time. A body holds
+/// the length that it says from its head on; who sends slowly holds that for long, and no more than their token's part.
 final class RequestBodyReader: Sendable {
   private let limits: LiveLimits
   private let memory: MemoryBudget
+  private let trim: MemoryTrim?
   /// As much as a part of a push mostly takes.
   private static let reservedBytesMax = 8 << 20
 
-  init(limits: LiveLimits) {
+  /// - Parameter trim: told of each body that came, whatever became of it.
+  init(limits: LiveLimits, trim: MemoryTrim? = nil) {
     self.limits = limits
+    self.trim = trim
     memory = MemoryBudget(
       "bodies", most: limits.bodiesInMemoryBytesMax, least: limits.bodyBytesMax)
   }
@@ -29,14 +32,17 @@ final class RequestBodyReader: Sendable {
     _ use: (Data) async throws -> Result
   ) async throws -> Result {
     let most = min(bytesMax, limits.bodyBytesMax)
+    let charge = memory.charge(for: holder)
+    defer { charge.shrink(to: 0) }
     var body = Data()
+    defer { trim?.note(bytes: body.count) }
     if let text = request.headers[.contentLength] {
       guard let length = Int(text), length <= most else { throw tooLarge(most) }
+      // Who finds no room is told so before anything comes, and who is let in has it to the end.
+      try Self.hold(length, by: charge)
       // One that grows is copied as it does. What never comes of it takes addresses, and no memory.
       if length > 0 { body.reserveCapacity(min(length, Self.reservedBytesMax)) }
     }
-    let charge = memory.charge(for: holder)
-    defer { charge.shrink(to: 0) }
     let start = ContinuousClock.now
     var chunks = request.body.makeAsyncIterator()
     while let chunk = try await Self.next(&chunks) {
@@ -47,9 +53,7 @@ final class RequestBodyReader: Sendable {
         // Over a better line the same body is taken: nothing is wrong with what is in it.
         throw ServerError.busy("the body took more than \(seconds) seconds to arrive").closing()
       }
-      do { try charge.grow(by: chunk.readableBytes) } catch let error as ServerError {
-        throw error.closing()
-      }
+      try Self.hold(body.count + chunk.readableBytes, by: charge)
       body.append(contentsOf: chunk.readableBytesView)
     }
     if let digest = request.contentDigest, digest != AnswerCheck.contentDigest(of: body) {
@@ -59,6 +63,13 @@ final class RequestBodyReader: Sendable {
           suggestion: "Send it again."))
     }
     return try await use(body)
+  }
+
+  /// Has a charge hold so many bytes, if it does not hold them already.
+  private static func hold(_ bytes: Int, by charge: MemoryBudget.Charge) throws {
+    do { try charge.grow(by: bytes - charge.held) } catch let error as ServerError {
+      throw error.closing()
+    }
   }
 
   /// The next piece of a body. That a client hangs up within it, or breaks the rules of HTTP, is no failure of the server.

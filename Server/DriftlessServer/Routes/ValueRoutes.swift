@@ -11,12 +11,13 @@ struct ValueRoutes: Sendable {
   private let bodies: RequestBodyReader
 
   init(
-    storage: any ZoneStorage, metrics: ServerMetrics, limits: LiveLimits, gate: Gate
+    storage: any ZoneStorage, metrics: ServerMetrics, limits: LiveLimits, gate: Gate,
+    trim: MemoryTrim
   ) {
     self.storage = storage
     self.metrics = metrics
     self.gate = gate
-    bodies = RequestBodyReader(limits: limits)
+    bodies = RequestBodyReader(limits: limits, trim: trim)
   }
 
   func add(to router: Router<ServerContext>) {

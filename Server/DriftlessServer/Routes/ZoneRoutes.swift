@@ -16,20 +16,18 @@ struct ZoneRoutes: Sendable {
   private let holds: ZoneHolds
   private let memory: MemoryBudget
   private let turns = DecodingTurns()
-  private let trim: MemoryTrim
 
-  /// - Parameter trimsMemory: called after large pushes.
+  /// - Parameter trim: told of the bodies that came.
   init(
     storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: LiveLimits,
-    gate: Gate, trimsMemory: @escaping @Sendable () -> Void
+    gate: Gate, trim: MemoryTrim
   ) {
-    trim = MemoryTrim(trimsMemory)
     self.storage = storage
     self.metrics = metrics
     self.news = news
     self.limits = limits
     self.gate = gate
-    bodies = RequestBodyReader(limits: limits)
+    bodies = RequestBodyReader(limits: limits, trim: trim)
     holds = ZoneHolds(limits: limits)
     memory = MemoryBudget("large pushes", most: limits.valuesInMemoryBytesMax)
   }
@@ -98,7 +96,6 @@ struct ZoneRoutes: Sendable {
     let zone = admitted.zone
     return try await bodies.withBody(of: request, for: admitted.holder) { body in
       metrics.countReceived(bytes: body.count)
-      defer { trim.note(bytes: body.count) }
       let header = try PushReader(limits: limits.current).header(of: body)
       // Who speaks of a generation that is gone takes another replica ID: this one is not to be bound.
       guard header.cursor.generation == zone.generation else {

@@ -41,21 +41,26 @@ struct ValueMemory {
   }
 
   /// The way to a value broke, and nobody knows whether at it alone: it comes last, and waits no longer.
-  mutating func noteBroken(_ value: LargeValue, _ error: any Error) {
+  mutating func noteBroken(
+    _ value: LargeValue, _ error: any Error, at now: ContinuousClock.Instant = .now
+  ) {
     let before = inVain[value.digest].flatMap { $0.broken == nil ? nil : $0 }
     inVain[value.digest] = Attempt(
-      time: .now, pause: before?.pause ?? 0, broken: error, isSuspect: before?.isSuspect ?? false)
+      time: now, pause: before?.pause ?? 0, broken: error, isSuspect: before?.isSuspect ?? false)
   }
 
   /// The way broke at a value and not at others: it is asked for after a while, which is twice as long each time.
   ///
   /// - Parameter mayBeWay: whether it broke at others as well until just now: then it is not this one's fault, unless that comes again.
-  mutating func noteBrokenAlone(_ value: LargeValue, _ error: any Error, mayBeWay: Bool = false) {
+  mutating func noteBrokenAlone(
+    _ value: LargeValue, _ error: any Error, mayBeWay: Bool = false,
+    at now: ContinuousClock.Instant = .now
+  ) {
     let before = inVain[value.digest]
     let pause = before?.pause ?? 0
     let isExcused = mayBeWay && before?.isSuspect != true
     inVain[value.digest] = Attempt(
-      time: .now,
+      time: now,
       pause: isExcused
         ? pause
         : min(max(SyncTuning.brokenValueSeconds, 2 * pause), SyncTuning.missingValuesSeconds),

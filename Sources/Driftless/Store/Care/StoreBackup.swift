@@ -116,80 +116,77 @@ enum NewFile {
   ///
   /// - Throws: `StoreError` with the code `busy` while another one writes that file, and what `body` throws.
   static func write(at url: URL, _ body: (URL) throws -> Void) throws {
-    let whole = try make(partialURL(of: url), for: url, body)
-    guard rename(whole.path, url.path) == 0 else {
-      // Another one had a whole file meanwhile, and gave one of both the name.
-      if errno == ENOENT { throw busy(url) }
-      defer { remove(whole) }
-      throw failure(url)
+    // Held until the file has its name: it ends with the process, so what a killed one left is nobody's.
+    let lockFile = lockURL(of: url)
+    let descriptor = try lock(lockFile, for: url)
+    defer {
+      unlink(lockFile.path)
+      close(descriptor)
     }
-    try synchronize(url.deletingLastPathComponent())
-  }
-
-  /// The whole file, under a name that nobody opens. Who finds it under its own may open it as a database at once, and would
-  /// lose its locks when a descriptor of it is closed: so none is left open by then. One that a killed process left is replaced by the next.
-  private static func make(
-    _ partial: URL, for url: URL, _ body: (URL) throws -> Void
-  ) throws -> URL {
-    // Held until the file is whole: it ends with the process, so what a killed one left is nobody's.
-    let descriptor = try lock(partial, for: url)
-    defer { close(descriptor) }
+    let partial = partialURL(of: url)
+    try create(partial)
     do {
       try body(partial)
       try synchronize(partial)
-      let whole = wholeURL(of: url)
-      guard rename(partial.path, whole.path) == 0 else { throw failure(url) }
-      return whole
+      guard rename(partial.path, url.path) == 0 else { throw failure(url) }
     } catch {
       remove(partial)
       throw error
     }
+    try synchronize(url.deletingLastPathComponent())
   }
 
-  private static func lock(_ partial: URL, for url: URL) throws -> Int32 {
-    // Others rename or remove theirs meanwhile, and somebody may put things there that are no such file.
+  /// Makes an empty file of this user's alone. What is there is taken away and not opened: it may be another name of a database that
+  /// is open here, which loses its locks when a descriptor of it is closed.
+  private static func create(_ partial: URL) throws {
+    remove(partial)
+    let descriptor = open(
+      partial.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw failure(partial) }
+    defer { close(descriptor) }
+    guard fchmod(descriptor, 0o600) == 0 else { throw failure(partial) }
+  }
+
+  /// Locks a file that is no database's: whoever looks whether it is held has a descriptor of it, and may close that at any time.
+  private static func lock(_ file: URL, for url: URL) throws -> Int32 {
+    // Others remove theirs meanwhile, and somebody may put things there that are no such file.
     for _ in 0..<attemptsMax {
-      // It may be another name of a database that is open here, which loses its locks when a descriptor of it is closed.
+      // It may be another name of a database that is open here.
       var present = stat()
-      if lstat(partial.path, &present) == 0, present.st_mode & S_IFMT == S_IFREG,
+      if lstat(file.path, &present) == 0, present.st_mode & S_IFMT == S_IFREG,
         present.st_nlink > 1
       {
-        unlink(partial.path)
+        unlink(file.path)
       }
       let descriptor = open(
-        partial.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        file.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
       guard descriptor >= 0 else {
-        guard errno == ELOOP || errno == ENXIO else { throw failure(partial) }
-        unlink(partial.path)
+        guard errno == ELOOP || errno == ENXIO else { throw failure(file) }
+        unlink(file.path)
         continue
       }
       guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
         defer { close(descriptor) }
-        guard errno == EWOULDBLOCK else { throw failure(partial) }
+        guard errno == EWOULDBLOCK else { throw failure(file) }
         throw busy(url)
       }
       var (own, there) = (stat(), stat())
-      guard fstat(descriptor, &own) == 0, lstat(partial.path, &there) == 0,
+      guard fstat(descriptor, &own) == 0, lstat(file.path, &there) == 0,
         own.st_ino == there.st_ino, own.st_dev == there.st_dev
       else {
         close(descriptor)
         continue
       }
-      // What another user left would have the copy's content, and be theirs.
+      // Another user could hold it for ever.
       guard own.st_mode & S_IFMT == S_IFREG, own.st_uid == geteuid(), own.st_nlink == 1 else {
-        unlink(partial.path)
+        unlink(file.path)
         close(descriptor)
         continue
       }
-      guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else {
-        defer { close(descriptor) }
-        throw failure(partial)
-      }
-      for suffix in ["-journal", "-wal", "-shm"] { unlink(partial.path + suffix) }
       return descriptor
     }
     throw StoreError(
-      .cannotOpen, "\(partial.path) is no file of this user's, and comes again when it is removed.",
+      .cannotOpen, "\(file.path) is no file of this user's, and comes again when it is removed.",
       suggestion: "See who makes it, and write to another folder.")
   }
 
@@ -199,9 +196,9 @@ enum NewFile {
     url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).partial")
   }
 
-  /// No longer than the name of the one that is not whole.
-  private static func wholeURL(of url: URL) -> URL {
-    url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).whole")
+  /// No longer than the name of the file that is not whole.
+  static func lockURL(of url: URL) -> URL {
+    url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).lock")
   }
 
   private static func busy(_ url: URL) -> StoreError {

@@ -78,6 +78,17 @@ enum StoreSettings {
     ).map { $0[0] }
   }
 
+  /// The names that begin so, in their order.
+  static func names(beginning prefix: String, on connection: SQLiteConnection) throws -> [String] {
+    try connection.rows(
+      "SELECT key FROM ZDL_STORE WHERE key >= ?1 AND substr(key, 1, length(?1)) = ?1 ORDER BY key",
+      .text(prefix)
+    ).compactMap { row in
+      guard case .text(let name) = row[0] else { return nil }
+      return name
+    }
+  }
+
   static func remove(beginning prefix: String, on connection: SQLiteConnection) throws {
     try connection.run(
       "DELETE FROM ZDL_STORE WHERE key >= ?1 AND substr(key, 1, length(?1)) = ?1", .text(prefix))
@@ -140,6 +151,11 @@ extension ReadTransaction {
   /// What is set by names that begin so, in the order of the names.
   package func settings(beginning prefix: String) throws -> [SQLiteValue] {
     try StoreSettings.values(beginning: prefix, on: connection)
+  }
+
+  /// The names of settings that begin so, in their order.
+  package func settingNames(beginning prefix: String) throws -> [String] {
+    try StoreSettings.names(beginning: prefix, on: connection)
   }
 }
 

@@ -23,6 +23,12 @@ struct SettingCheck: TableCheck {
 
   private static let mintPrefix = "mintPrefix"
 
+  private static func places(words: ClosedRange<Int>) -> Form {
+    .text { text in
+      text.split(separator: "\n").allSatisfy { words.contains($0.split(separator: " ").count) }
+    }
+  }
+
   private static var forms: [String: Form] {
     [
       mintPrefix: .bytes(6), "syncing": .number(1...1),
@@ -42,15 +48,26 @@ struct SettingCheck: TableCheck {
       "deferredCleanup": .text { _ in true },
       LostCommits.setting: .text { LostCommits(text: $0) != nil },
       LogLink.setting: .text { LogLink(text: $0) != nil },
-      // How far imports came that were cut off: a line, a place and a digest, the first line that waits for later ones, and
-      // the name by which lines are kept that were passed over.
-      "import.places": .text { text in
-        text.split(separator: "\n")
-          .allSatisfy { (3...5).contains($0.split(separator: " ").count) }
-      },
+      // How far imports came that were cut off: a line, a place and a digest, and the first line that waits for later ones. A
+      // few programs kept those with a name here too.
+      "import.places": places(words: 3...5),
+      // The same with the name by which lines are kept that were passed over.
+      "import.placesOfMissing": places(words: 5...5),
       // The one that programs of before keep.
       "import.place": .text { $0.split(separator: " ").count == 3 },
     ]
+  }
+
+  /// Lines that an import passed over, under a name for each file and transaction: ranges, or lines alone.
+  private static var passedLines: Form {
+    .text { text in
+      text.split(separator: " ").allSatisfy { range in
+        let ends = range.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
+        guard (1...2).contains(ends.count), let first = ends[0], let last = ends[ends.count - 1]
+        else { return false }
+        return first > 0 && first <= last && last < Int.max
+      }
+    }
   }
 
   func check(_ inspection: StoreInspection) throws {
@@ -60,7 +77,8 @@ struct SettingCheck: TableCheck {
     for row in try inspection.connection.rows("SELECT key, value FROM ZDL_STORE") {
       guard case .text(let name) = row[0] else { continue }
       names.insert(name)
-      guard let form = forms[name], !form.fits(row[1]) else { continue }
+      let known = forms[name] ?? (name.hasPrefix("import.passed ") ? Self.passedLines : nil)
+      guard let form = known, !form.fits(row[1]) else { continue }
       inspection.report(.damage, "ZDL_STORE", "ZDL_STORE, \(name): its value cannot be read.")
     }
     if !names.contains(Self.mintPrefix) {
