@@ -1,4 +1,5 @@
 import CoreData
+import Synchronization
 import TestSupport
 import Testing
 
@@ -87,5 +88,40 @@ struct StoreMemberTests {
     let last = try coordinator.addPersistentStore(type: .sqlite, at: second)
     #expect(try count() == 1)
     try coordinator.remove(last)
+  }
+
+  @Test(
+    "A store that is destroyed while it is attached is the coordinator's no more, and a new one is made in its place"
+  )
+  func destroyed() throws {
+    try coordinator.addPersistentStore(type: .sqlite, at: url)
+    try fill()
+    try coordinator.destroyPersistentStore(at: url, type: .sqlite)
+    #expect(coordinator.persistentStores.isEmpty)
+    try coordinator.addPersistentStore(type: .sqlite, at: url)
+    try fill()
+    #expect(try count() == 1 && coordinator.persistentStores.count == 1)
+  }
+
+  @Test("A container loads a store anew that was destroyed, and says so")
+  func loadedAnew() throws {
+    let container = NSPersistentContainer(name: "a", managedObjectModel: Shop.model())
+    container.persistentStoreDescriptions = [NSPersistentStoreDescription(url: url)]
+    let told = Mutex<[String?]>([])
+    func load() {
+      container.loadPersistentStores { _, error in
+        told.withLock { $0.append(error.map { "\($0)" }) }
+      }
+    }
+    load()
+    try container.persistentStoreCoordinator.destroyPersistentStore(at: url, type: .sqlite)
+    load()
+    #expect(told.withLock { $0 } == [nil, nil])
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      Item(context: context).name = "Lamp"
+      try context.save()
+      #expect(try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Item")) == 1)
+    }
   }
 }

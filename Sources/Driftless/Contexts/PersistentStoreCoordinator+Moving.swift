@@ -105,10 +105,14 @@ extension PersistentStoreCoordinator {
 }
 
 extension PersistentStoreCoordinator {
-  /// Empties the store at a URL: see ``PersistentStore/destroy(at:)``.
+  /// Empties the store at a URL: see ``PersistentStore/destroy(at:)``. Where the coordinator has it attached, it is detached then: what
+  /// is added at the URL next is a new store.
   ///
   /// - Throws: as ``PersistentStore/destroy(at:)``.
-  public func destroyPersistentStore(at url: URL) throws { try PersistentStore.destroy(at: url) }
+  public func destroyPersistentStore(at url: URL) throws {
+    try PersistentStore.destroy(at: url)
+    if let store = persistentStore(for: url) { remove(store) }
+  }
 
   /// Puts the content of one store in place of another's: see ``PersistentStore/replace(at:withStoreAt:)``.
   ///
