@@ -192,7 +192,7 @@ package struct ReferenceServer: Sendable {
     OperatorRoutes(server: self, operators: operators).add(to: router)
     let gate = Gate(
       storage: storage, limits: limits, audit: refusals, connections: connections)
-    let trim = MemoryTrim(options.trimsMemory)
+    let trim = MemoryTrim(milliseconds: options.trimMilliseconds, options.trimsMemory)
     ZoneRoutes(
       storage: storage, metrics: metrics, news: news, limits: limits, gate: gate, trim: trim
     ).add(to: router)

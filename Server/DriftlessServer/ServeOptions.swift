@@ -14,6 +14,8 @@ package struct ServeOptions: Sendable {
   package var limits = ServerLimits()
   /// Gives memory that is free back to the system: called after a large push, and while a log is added up.
   package var trimsMemory: @Sendable () -> Void = {}
+  /// After so many milliseconds what large bodies took goes back, once for all that came until then; 0 at once.
+  package var trimMilliseconds = 200
 
   package init() {}
 

@@ -6,7 +6,7 @@ extension ServerLimits {
     "inflatedBytesMax":
       "Bytes that the index section of a push may inflate to.",
     "bodiesInMemoryBytesMax":
-      "Bytes of request bodies held in memory at one time by all requests; above it, 503. A body counts by its `Content-Length` from its head on. Of one zone half of it; of one token three eighths, or less, so that `bodyBytesMax` is left of the zone's part to other tokens; one body of `bodyBytesMax` in any case. At least four times `bodyBytesMax`: with less, one body that is sent slowly may keep others out.",
+      "Bytes of request bodies held in memory at one time by all requests; above it, 503. A body counts by its `Content-Length` from its head on, up to 8 MiB, and then by what has come. Of one zone half of it; of one token three eighths, or less, so that `bodyBytesMax` is left of the zone's part to other tokens; one body of `bodyBytesMax` in any case. At least four times `bodyBytesMax`: with less, one body that is sent slowly may keep others out.",
     "valuesInMemoryBytesMax":
       "Bytes that pushes inflate to which are in memory at one time: their values until they are checked, their indexes until they are answered. Above it, 503; of one zone half of it, of one token three eighths. At least what one change set may have (`ChangeSetLimits.valuesBytesMax`).",
     "answersInMemoryBytesMax":

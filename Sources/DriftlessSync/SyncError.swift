@@ -154,8 +154,8 @@ extension SyncError {
     SyncError(
       .cannotUndo, "The \(name) is back already.",
       suggestion:
-        "Nothing needs to be done for the object. What was set of it and given up (syncctl sync --give-up-unsent) is in the file "
-        + "that was kept then beside the store (NAME.before-TIME.jsonl): syncctl import takes it.")
+        "Nothing needs to be done for the object. Where what was set of it was given up (syncctl sync --give-up-unsent), its line in the "
+        + "file kept then beside the store (NAME.before-TIME.jsonl) has it: set that by hand. The whole file would undo later edits.")
   }
 
   static func cannotHold(_ value: PropertyValue, of property: String, refusal: String) -> SyncError

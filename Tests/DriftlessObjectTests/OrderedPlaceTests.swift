@@ -55,44 +55,6 @@ struct OrderedPlaceTests {
     #expect(try stored() == "bazcdy")
   }
 
-  @Test(
-    "What another context put into an order that is read after the member was goes out of it again, deleted or not",
-    arguments: [false, true])
-  func readBefore(isDeleted: Bool) throws {
-    let late = try chapter("x")
-    try context.save()
-    let reader = library.container.newContext()
-    let seen = try #require(reader.object(with: late.objectID) as? Chapter)
-    #expect(seen.title == "x" && seen.book == nil)
-    book.chapters.insert(late, at: 1)
-    try context.save()
-    let read = try #require(reader.object(with: book.objectID) as? Book)
-    if isDeleted { reader.delete(seen) }
-    #expect(Self.titles(read).contains("b"))
-    let members = read.chapters.array.filter { $0 !== seen }
-    read.chapters = RelatedObjects(members.reversed())
-    #expect(Self.titles(read) == "dcba")
-    read.chapters.remove(at: 0)
-    #expect(Self.titles(read) == "cba")
-  }
-
-  @Test(
-    "One that another context took out of an order that is read after the member was is in it again"
-  )
-  func takenOutBefore() throws {
-    let reader = library.container.newContext()
-    let first = try #require(book.chapters.first)
-    let seen = try #require(reader.object(with: first.objectID) as? Chapter)
-    #expect(seen.book?.objectID == book.objectID)
-    book.chapters.remove(first)
-    try context.save()
-    let read = try #require(reader.object(with: book.objectID) as? Book)
-    try reader.refresh(read, mergeChanges: false)
-    #expect(Self.titles(read) == "bcd")
-    read.chapters.insert(seen, at: 1)
-    #expect(Self.titles(read) == "bacd")
-  }
-
   @Test("Moves are taken back and done again")
   func undo() throws {
     context.undoManager = UndoManager()

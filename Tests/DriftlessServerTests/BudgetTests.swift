@@ -116,8 +116,6 @@ import Testing
         }
         #expect(status == 401 || status == 403)
       }
-      // Longer than it takes until it would be done: on a busy host this shows less, and nothing that is not so.
-      try await Task.sleep(for: .milliseconds(600))
       #expect(count.value == idle)
       let before = count.value
       var maker = FrameMaker(try await server.zone())

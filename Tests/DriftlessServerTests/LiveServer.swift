@@ -19,11 +19,13 @@ final class LiveServer: Sendable {
   private let running: Task<Void, any Error>
 
   /// Starts to serve a new data folder, or one that served before.
+  ///
+  /// - Parameter trimsMemory: called as soon as there is memory to give back.
   init(
     limits: ServerLimits = .init(), zones: [String] = ["shop"],
     directory: TemporaryDirectory? = nil, tls: (certificate: URL, key: URL)? = nil,
     database: String? = nil, logger: Logger? = nil,
-    trimsMemory: @escaping @Sendable () -> Void = {}
+    trimsMemory: (@Sendable () -> Void)? = nil
   ) async throws {
     self.database = database
     self.directory = try directory ?? TemporaryDirectory()
@@ -38,7 +40,7 @@ final class LiveServer: Sendable {
     var options = ServeOptions()
     options.port = 0
     options.limits = limits
-    options.trimsMemory = trimsMemory
+    if let trimsMemory { (options.trimsMemory, options.trimMilliseconds) = (trimsMemory, 0) }
     options.tlsCertificate = tls?.certificate
     options.tlsKey = tls?.key
     let logger =
@@ -117,7 +119,7 @@ final class LogLines: Sendable {
 /// Runs `test` on a server, and stops the server whatever happens.
 func withServer(
   limits: ServerLimits = .init(), zones: [String] = ["shop"], database: String? = nil,
-  trimsMemory: @escaping @Sendable () -> Void = {}, _ test: (LiveServer) async throws -> Void
+  trimsMemory: (@Sendable () -> Void)? = nil, _ test: (LiveServer) async throws -> Void
 ) async throws {
   let server = try await LiveServer(
     limits: limits, zones: zones, database: database, trimsMemory: trimsMemory)

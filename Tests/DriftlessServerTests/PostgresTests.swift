@@ -176,7 +176,7 @@
                 } catch let error as ServerError
                   where error.code == .busy && ContinuousClock.now < deadline
                 {
-                  try await Task.sleep(for: .milliseconds(5))
+                  try await Task.sleep(for: .milliseconds(5))  // between two tries
                 }
               }
             } while !progress.isOver.load(ordering: .relaxed)

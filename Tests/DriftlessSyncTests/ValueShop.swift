@@ -66,6 +66,22 @@ struct ValueShop {
     for _ in 0..<2 { for replica in replicas { try await replica.sync() } }
   }
 
+  /// Has a replica's loop go on until it is in step, with turns that are over with the first piece that came.
+  ///
+  /// - Returns: how many syncs that took.
+  func runInTurns(_ index: Int) async -> Int {
+    let engine = replicas[index].engine
+    await engine.takeTurns(ofSeconds: 0)
+    var syncs = 0
+    for await state in engine.run(
+      delays: SyncSchedule.Delays(retryMax: 3600, idle: 3600, poll: 3600))
+    {
+      if case .syncing = state { syncs += 1 }
+      if case .inStep = state { break }
+    }
+    return syncs
+  }
+
   /// Pieces of values in a store.
   func pieces(_ index: Int) throws -> Int {
     let count = try replicas[index].store.read {

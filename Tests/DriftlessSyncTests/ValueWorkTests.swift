@@ -14,19 +14,26 @@ import Testing
 struct ValueWorkTests {
   /// What the statements of a store's connections have done so far, in instructions of SQLite's machine.
   private static func work(_ store: PersistentStore) throws -> Int64 {
-    func steps(_ connection: SQLiteConnection) -> Int64 {
-      var steps: Int64 = 0
+    try sum(store) { Int64(sqlite3_stmt_status($0, SQLITE_STMTSTATUS_VM_STEP, 0)) }
+  }
+
+  /// What is counted of each statement of a store's connections.
+  private static func sum(
+    _ store: PersistentStore, _ count: (OpaquePointer) -> Int64
+  ) throws -> Int64 {
+    func sum(_ connection: SQLiteConnection) -> Int64 {
+      var sum: Int64 = 0
       var statement = sqlite3_next_stmt(connection.handle, nil)
       while let current = statement {
-        steps += Int64(sqlite3_stmt_status(current, SQLITE_STMTSTATUS_VM_STEP, 0))
+        sum += count(current)
         statement = sqlite3_next_stmt(connection.handle, current)
       }
-      return steps
+      return sum
     }
-    var work = try store.read { steps($0.connection) }
+    var all = try store.read { sum($0.connection) }
     let info = TransactionInfo(author: nil, contextName: nil)
-    _ = try store.write(info) { work += steps($0.connection) }
-    return work
+    _ = try store.write(info) { all += sum($0.connection) }
+    return all
   }
 
   /// The work of a download of so many values, beside as many objects that wait to be sent.
@@ -52,21 +59,13 @@ struct ValueWorkTests {
 
   /// How often a store's connections have run statements with some words in them.
   private static func runs(_ store: PersistentStore, _ words: String) throws -> Int {
-    func runs(_ connection: SQLiteConnection) -> Int {
-      var runs = 0
-      var statement = sqlite3_next_stmt(connection.handle, nil)
-      while let current = statement {
-        if let text = sqlite3_sql(current), String(cString: text).contains(words) {
-          runs += Int(sqlite3_stmt_status(current, SQLITE_STMTSTATUS_RUN, 0))
-        }
-        statement = sqlite3_next_stmt(connection.handle, current)
+    let runs = try sum(store) { statement in
+      guard let text = sqlite3_sql(statement), String(cString: text).contains(words) else {
+        return 0
       }
-      return runs
+      return Int64(sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0))
     }
-    var count = try store.read { runs($0.connection) }
-    let info = TransactionInfo(author: nil, contextName: nil)
-    _ = try store.write(info) { count += runs($0.connection) }
-    return count
+    return Int(runs)
   }
 
   /// How often entries of a push in parts are read out of those that wait, and how many parts there are. Each comes with a page of its

@@ -11,7 +11,7 @@ final class MemoryTrim: Sendable {
   /// Bytes of a body from which on it is worth while.
   private static let bytesMin = 1 << 20
 
-  /// - Parameter milliseconds: after which it is done.
+  /// - Parameter milliseconds: after which it is done; 0 for before `note` returns.
   init(milliseconds: Int = 200, _ trims: @escaping @Sendable () -> Void) {
     self.trims = trims
     self.milliseconds = milliseconds
@@ -19,7 +19,9 @@ final class MemoryTrim: Sendable {
 
   /// Has it done after a body of so many bytes was read.
   func note(bytes: Int) {
-    guard bytes >= Self.bytesMin, !isDue.exchange(true, ordering: .relaxed) else { return }
+    guard bytes >= Self.bytesMin else { return }
+    guard milliseconds > 0 else { return trims() }
+    guard !isDue.exchange(true, ordering: .relaxed) else { return }
     queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [self] in
       // What is noted from here on may not be free yet.
       isDue.store(false, ordering: .relaxed)

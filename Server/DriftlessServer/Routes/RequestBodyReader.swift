@@ -3,7 +3,7 @@ import Foundation
 import Hummingbird
 
 /// Reads the bodies of pushes within bounds: of each, of all together, of each zone's and each token's, and of time. A body holds
-/// the length that it says from its head on; who sends slowly holds that for long, and no more than their token's part.
+/// up to 8 MiB of the length that it says from its head on, and what has come of it.
 final class RequestBodyReader: Sendable {
   private let limits: LiveLimits
   private let memory: MemoryBudget
@@ -37,9 +37,10 @@ final class RequestBodyReader: Sendable {
     var body = Data()
     defer { trim?.note(bytes: body.count) }
     if let text = request.headers[.contentLength] {
-      guard let length = Int(text), length <= most else { throw tooLarge(most) }
-      // Who finds no room is told so before anything comes, and who is let in has it to the end.
-      try Self.hold(length, by: charge)
+      guard let length = Int(text), (0...most).contains(length) else { throw tooLarge(most) }
+      // Who finds no room is told so before anything comes. No more than a step is held ahead: who sends a long body slowly would keep
+      // others out with what has not come.
+      try Self.hold(min(length, Self.reservedBytesMax), by: charge)
       // One that grows is copied as it does. What never comes of it takes addresses, and no memory.
       if length > 0 { body.reserveCapacity(min(length, Self.reservedBytesMax)) }
     }

@@ -101,11 +101,7 @@ extension ManagedObject {
   final func addDestination(_ object: ManagedObject, to relation: Relation) throws(ObjectError) {
     if isLoose { return try setLooseEnds(looseEnds(relation.slot) + [object], of: relation) }
     try check(object, fits: relation)
-    guard !state.contains(.awakening) else { return }
-    guard !contains(object, in: relation.slot) else {
-      if !shows(object, in: relation.slot) { link(object, at: relation.slot) }
-      return
-    }
+    guard !state.contains(.awakening), !contains(object, in: relation.slot) else { return }
     if relation.inverseSlot >= 0, !relation.inverseIsToMany,
       let inverse = object.shape.relations[relation.inverseSlot]
     {
@@ -125,11 +121,7 @@ extension ManagedObject {
     if isLoose {
       return try setLooseEnds(looseEnds(relation.slot).filter { $0 !== object }, of: relation)
     }
-    guard !state.contains(.awakening) else { return }
-    guard contains(object, in: relation.slot) else {
-      if shows(object, in: relation.slot) { unlink(object, at: relation.slot) }
-      return
-    }
+    guard !state.contains(.awakening), contains(object, in: relation.slot) else { return }
     if relation.inverseSlot >= 0, !relation.inverseIsToMany,
       let inverse = object.shape.relations[relation.inverseSlot]
     {
@@ -138,16 +130,6 @@ extension ManagedObject {
     }
     unlink(object, at: relation.slot)
     if relation.inverseSlot >= 0 { object.unlink(self, at: relation.inverseSlot) }
-  }
-
-  /// Whether an object stands in what was read of a relationship. Its own end may say otherwise: that was read before another context
-  /// put it there, or took it away.
-  private func shows(_ object: ManagedObject, in slot: Int) -> Bool {
-    // Objects of other stores and entities have the same keys.
-    guard let relation = shape.relations[slot], object.graph === graph,
-      object.shape.planIndex == shape.planIndex, object.shape.isKind(of: relation.destination)
-    else { return false }
-    return collection(slot, reading: true).contains(object.key)
   }
 
   final func setDestinations(
