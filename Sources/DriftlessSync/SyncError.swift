@@ -155,7 +155,8 @@ extension SyncError {
       .cannotUndo, "The \(name) is back already.",
       suggestion:
         "Nothing needs to be done for the object. Where what was set of it was given up (syncctl sync --give-up-unsent), its line in the "
-        + "file kept then beside the store (NAME.before-TIME.jsonl) has it: set that by hand. The whole file would undo later edits.")
+        + "file kept then beside the store (NAME.before-TIME.jsonl) has it: set that by hand. The whole file would undo later edits."
+    )
   }
 
   static func cannotHold(_ value: PropertyValue, of property: String, refusal: String) -> SyncError

@@ -110,8 +110,13 @@ extension PersistentStoreCoordinator {
   ///
   /// - Throws: as ``PersistentStore/destroy(at:)``.
   public func destroyPersistentStore(at url: URL) throws {
+    // A link, and the file that it leads to, are one store.
+    let file = StorePath.resolved(url).standardizedFileURL
+    let store = persistentStores.first {
+      $0.url.map { StorePath.resolved($0).standardizedFileURL } == file
+    }
     try PersistentStore.destroy(at: url)
-    if let store = persistentStore(for: url) { remove(store) }
+    if let store { remove(store) }
   }
 
   /// Puts the content of one store in place of another's: see ``PersistentStore/replace(at:withStoreAt:)``.

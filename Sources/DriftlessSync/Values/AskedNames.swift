@@ -23,6 +23,8 @@ extension SyncEngine {
       let digests = try await digests(
         at: state.position, nil, seconds: SyncTuning.letGoDigestWaitSeconds)
       guard digests.place == state.position.mark else { return all }
+      // The zone may have added up meanwhile.
+      valueTurn.restart()
       for numbers in Self.stretches(of: cells.keys.sorted()) {
         var rest = numbers
         while !rest.isEmpty {
