@@ -12,7 +12,7 @@ package struct ServerLimits: Sendable, Equatable {
   /// Bytes that the index section of a push may inflate to.
   package var inflatedBytesMax = 32 << 20
   /// Bytes of request bodies held in memory at one time by all requests; above it, 503. A body counts by its `Content-Length` from
-  /// its head on. Of one zone half of it; of one token three eighths, or less, so that `bodyBytesMax` is left of the zone's part to other
+  /// its head on, up to 8 MiB, and then by what has come. Of one zone half of it; of one token three eighths, or less, so that `bodyBytesMax` is left of the zone's part to other
   /// tokens; one body of `bodyBytesMax` in any case. At least four times `bodyBytesMax`: with less, one body that is sent slowly may
   /// keep others out.
   package var bodiesInMemoryBytesMax = 256 << 20
