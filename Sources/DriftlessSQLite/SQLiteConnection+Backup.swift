@@ -41,9 +41,18 @@ extension SQLiteConnection {
 
   /// Makes the file an empty database, under the locks that other processes honour.
   package func emptyDatabase() throws {
+    // A damaged file says none, and nobody has it open who could know one.
+    let number = (try? schemaNumber()) ?? Int64.random(in: 1..<1 << 30)
+    try resettingDatabase { try execute("VACUUM") }
+    // The number would begin anew, and come to where it was as the next tables are made: who has the file open would take those
+    // for the ones that it knows.
+    try execute("PRAGMA main.schema_version = \((number + 1) & 0x7fff_ffff)")
+  }
+
+  private func resettingDatabase(_ body: () throws -> Void) throws {
     guard driftless_sqlite_reset_database(handle, 1) == SQLITE_OK else { throw lastError }
     defer { _ = driftless_sqlite_reset_database(handle, 0) }
-    try execute("VACUUM")
+    try body()
   }
 
   private var lastError: SQLiteError {

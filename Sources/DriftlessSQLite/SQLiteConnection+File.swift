@@ -14,6 +14,20 @@ extension SQLiteConnection {
     return driftless_sqlite_is_reserved(handle, &isReserved) == SQLITE_OK && isReserved != 0
   }
 
+  /// Whether nobody else has the file open, of this process or another.
+  ///
+  /// - Throws: `SQLiteError` where the file cannot be read or locked.
+  package func isAlone() throws -> Bool {
+    try withSnapshot {
+      var isAlone: Int32 = 0
+      let code = driftless_sqlite_is_alone(handle, &isAlone)
+      guard code == SQLITE_OK else {
+        throw SQLiteError(code: code, message: String(cString: sqlite3_errstr(code)))
+      }
+      return isAlone != 0
+    }
+  }
+
   /// Whether all of the write-ahead log is in the file: the next transaction may begin the log anew. Asked within a
   /// transaction that writes; nil where there is no log.
   package var isLogInFile: Bool? {

@@ -32,8 +32,16 @@ package final class SQLiteConnection {
     didSet { sqlite3_busy_timeout(handle, busyTimeoutMilliseconds) }
   }
 
-  /// Runs what waits until no other connection writes. Nil where nobody is told of that.
+  /// Runs what waits until no other connection writes. It may do so again and again, and let go of what others need in between.
+  /// Nil where SQLite waits by itself.
   package var whileWaiting: ((() throws -> Void) throws -> Void)?
+
+  /// The number of the file's schema at which its owner looked at the content last (``schemaNumber()``).
+  package var knownSchemaNumber: Int64?
+  // Each read asks for them.
+  var beginStatement: SQLiteStatement?
+  var commitStatement: SQLiteStatement?
+  var schemaStatement: SQLiteStatement?
 
   /// Opens the file.
   ///
@@ -96,6 +104,7 @@ package final class SQLiteConnection {
     guard !isClosed else { return }
     isClosed = true
     letGoOfState()
+    (beginStatement, commitStatement, schemaStatement) = (nil, nil, nil)
     statements.removeAll()
     sqlite3_close_v2(handle)
   }
@@ -197,7 +206,7 @@ package final class SQLiteConnection {
   package static var canDropColumns: Bool { sqlite3_libversion_number() >= 3_035_000 }
   package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
 
-  private func failure(_ sql: String) -> SQLiteError {
+  func failure(_ sql: String) -> SQLiteError {
     SQLiteError(
       code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)),
       sql: sql, systemNumber: sqlite3_system_errno(handle))

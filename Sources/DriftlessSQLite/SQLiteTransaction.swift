@@ -81,9 +81,21 @@ extension SQLiteConnection {
   /// Runs `body` on one state of the database, as of its first look; inside of a transaction it is part of that.
   package func reading<T>(_ body: () throws -> T) throws -> T {
     if isInTransaction { return try body() }
-    try say(TransactionStart.deferred.rawValue)
+    let begin = try beginStatement ?? prepare(TransactionStart.deferred.rawValue)
+    beginStatement = begin
+    try begin.run()
     defer { endReading() }
     return try body()
+  }
+
+  /// The number that SQLite counts with each change of the file's tables. Within a transaction it is that of the state that the
+  /// transaction has from here on.
+  package func schemaNumber() throws -> Int64 {
+    let statement = try schemaStatement ?? prepare("PRAGMA main.schema_version")
+    schemaStatement = statement
+    guard try statement.step() else { return 0 }
+    defer { statement.reset() }
+    return statement.int64(0)
   }
 
   /// Runs `body` on the state that the database has now, while others go on writing. No transaction may be open.
@@ -134,10 +146,25 @@ extension SQLiteConnection {
     if isInTransaction { try? say("ROLLBACK") }
   }
 
+  /// In a transaction that only reads, what is read from now on is of the state that the database has now.
+  ///
+  /// - Throws: `SQLiteError`; no transaction is open then.
+  package func renewState() throws {
+    guard sqlite3_txn_state(handle, "main") == SQLITE_TXN_READ else { return }
+    endReading()
+    try holdState()
+  }
+
   /// Commits, for a reader may have made tables of its own. A connection that stayed in the transaction would give its next
   /// reader the state of this one.
   private func endReading() {
     guard isInTransaction else { return }
-    do { try say("COMMIT") } catch { rollBack() }
+    do {
+      let commit = try commitStatement ?? prepare("COMMIT")
+      commitStatement = commit
+      try commit.run()
+    } catch {
+      rollBack()
+    }
   }
 }

@@ -74,6 +74,23 @@ struct CareTests {
     try PersistentStore.destroy(at: directory.file("absent.sqlite"))
   }
 
+  @Test(
+    "A store whose file is damaged is destroyed as well, and made anew", arguments: [100, 4096])
+  func destroyDamaged(bytes: Int) throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("shop.sqlite")
+    let store = try open(url)
+    try store.insert("Item")
+    store.checkpointNow()
+    store.close()
+    let file = try FileHandle(forWritingTo: url)
+    try file.write(contentsOf: Data(count: bytes))
+    try file.close()
+    #expect(throws: (any Error).self) { try open(url) }
+    try PersistentStore.destroy(at: url)
+    #expect(try open(url).check().objectCount == 0)
+  }
+
   @Test("A store that is being synced is not replaced, and the holder is named")
   func replaceWhileSyncing() throws {
     let directory = try TemporaryDirectory()
@@ -106,6 +123,34 @@ struct CareTests {
     #expect(try open(copy).values(key)?["name"] == .string("then"))
   }
 
+  @Test("A copy of an older model that is put back is another store to those who have it open")
+  func otherModel() throws {
+    func model(_ attributes: String...) -> ManagedObjectModel {
+      let item = EntityDescription("Item")
+      item.properties = attributes.map { AttributeDescription($0, .string) }
+      return ManagedObjectModel(entities: [item])
+    }
+    let directory = try TemporaryDirectory()
+    let (url, copy) = (directory.file("shop.sqlite"), directory.file("copy.sqlite"))
+    var store = try PersistentStore.open(url: url, model: model("name"))
+    let key = try store.insert("Item", ["name": .string("then")])
+    try store.backup(to: copy)
+    store.close()
+    let newer = model("name", "note")
+    try PersistentStore.migrate(at: url, to: newer)
+    store = try PersistentStore.open(url: url, model: newer)
+    #expect(try store.values(key)?["name"] == .string("then"))
+    try PersistentStore.replace(at: url, withStoreAt: copy)
+    #expect { try store.insert("Item") } throws: {
+      ($0 as? StoreError)?.code == .fileReplaced
+    }
+    #expect { try store.values(key) } throws: { ($0 as? StoreError)?.code == .fileReplaced }
+    store.close()
+    #expect(
+      try PersistentStore.open(url: url, model: model("name")).values(key)?["name"]
+        == .string("then"))
+  }
+
   @Test("A copy with a new identity keeps its objects' identities, and never makes the original's")
   func rekey() throws {
     let directory = try TemporaryDirectory()
@@ -126,6 +171,9 @@ struct CareTests {
     try store.backup(to: copy)
     let opened = try PersistentStore.open(url: copy)
     let identifier = try opened.rekey()
+    // It is the same store to connections that look at it for the first time.
+    let snapshot = try #require(try opened.snapshot())
+    snapshot.close()
     opened.close()
     let twin = try PersistentStore.open(url: copy)
     #expect(twin.identifier == identifier && identifier != store.identifier)

@@ -36,4 +36,14 @@ struct CommitStreamTests {
       asking.wait()
     }
   }
+
+  @Test("A stream of a store that is closed ends at once", .timeLimit(.minutes(1)))
+  func afterClosing() async throws {
+    let store = try PersistentStore.open(url: nil, model: Shop.model())
+    store.close()
+    var changes = store.changes().makeAsyncIterator()
+    #expect(await changes.next() == nil)
+    var bells = store.bells().makeAsyncIterator()
+    #expect(await bells.next() == nil)
+  }
 }

@@ -107,6 +107,37 @@ struct ExternalCrashTests {
   }
 
   @Test(
+    "Where a save does not wait for the disk, it waits for the files of large values all the same")
+  func unwaited() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("album.sqlite")
+    for number in 1...3 {
+      try prepare(url)
+      let probe = try Probe.run("photosUnwaited", url, ("unsynced", number))
+      // Two files and their folder: the log is waited for when it is copied.
+      #expect(probe.lines == ["readOrWriteFailed", "done"], "\(number)")
+      #expect(try check(url, "\(number)") == 2)
+    }
+  }
+
+  @Test("A file that a power cut left empty is told as a loss, and is no value")
+  func emptyFile() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("album.sqlite")
+    try prepare(url)
+    let store = try PersistentStore.open(url: url)
+    let folder = ExternalDataFolder(store: url.path)
+    for name in folder.names { try Data().write(to: folder.file(name)) }
+    for key: Int64 in 1...2 {
+      #expect(throws: StoreError.self) {
+        try store.values(ObjectKey(entity: 1, key: key))
+      }
+    }
+    let lost = try store.lostValues()
+    #expect(lost.count == 2)
+  }
+
+  @Test(
     "F12 A disk that loses what it was given fails the save of small values as well, and nothing is half done"
   )
   func unsynced() throws {

@@ -54,6 +54,60 @@ struct ExternalDataTests {
     #expect(try memory.values(key)?["image"] == .data(Self.large))
   }
 
+  @Test("A large value takes memory when it is looked at, and stays what it was when its file goes")
+  func mapped() async throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("album.sqlite")
+    let store = try open(url)
+    let key = try store.insert("Photo", ["name": .string("a"), "image": .data(Self.large)])
+    let name = try #require(files(url).first)
+    func isMapped() throws -> Bool {
+      // It is read piece by piece, and what others map meanwhile moves lines from one piece to another.
+      try (0..<20).contains { _ in
+        try #require(SystemFile.text("/proc/self/maps")).contains(name)
+      }
+    }
+    #expect(try !isMapped())
+    // Who changes the bytes in place changes his own.
+    do {
+      var image = Data()
+      if case .data(let read)? = try store.values(key)?["image"] { image = read }
+      image[0] ^= 1
+      image.removeLast()
+      image.append(contentsOf: [1, 2, 3])
+      #expect(try image != Self.large && store.values(key)?["image"] == .data(Self.large))
+    }
+    #expect(try !isMapped())
+    try await MainActor.run {
+      let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+      do {
+        let photos = try context.fetch(FetchRequest<ManagedObject>(entityName: "Photo"))
+        #expect(try isMapped())
+        ExternalDataFolder(store: url.path).remove([name])
+        #expect(photos.first?["image"] as? Data == Self.large)
+      }
+      context.reset()
+    }
+    #expect(try !isMapped())
+  }
+
+  @Test("Two backups whose names differ in the extension alone leave each other their files")
+  func backupsBeside() throws {
+    let directory = try TemporaryDirectory()
+    let store = try open(directory.file("album.sqlite"))
+    let key = try store.insert("Photo", ["image": .data(Self.large)])
+    let (first, second) = (directory.file("daily.1"), directory.file("daily.2"))
+    try store.backup(to: first)
+    try store.backup(to: second)
+    let changed = try open(second)
+    try changed.update(key, "image", .null)
+    changed.checkpointNow()
+    changed.close()
+    let kept = try open(first)
+    #expect(try kept.values(key)?["image"] == .data(Self.large))
+    #expect(try kept.check().isSound)
+  }
+
   @Test("L1 Two stores whose names differ in the extension alone leave each other their files")
   func sharedFolder() throws {
     let directory = try TemporaryDirectory()
@@ -154,6 +208,39 @@ struct ExternalDataTests {
     #expect(try open(url).values(key)?["image"] == .data(Self.large))
   }
 
+  @Test("A copy that is put back while the store is open has its large values after a checkpoint")
+  func putBack() throws {
+    let directory = try TemporaryDirectory()
+    let (url, copy) = (directory.file("album.sqlite"), directory.file("copy.sqlite"))
+    let store = try open(url)
+    let key = try store.insert("Photo", ["image": .data(Self.large)])
+    try store.backup(to: copy)
+    try store.update(key, "image", .data(Self.large + Self.small))
+    try PersistentStore.replace(at: url, withStoreAt: copy)
+    try store.insert("Photo", ["name": .string("later")])
+    settle(store)
+    #expect(try store.values(key)?["image"] == .data(Self.large))
+  }
+
+  @Test("What a migration left for later keeps its files until it goes")
+  func leftForLater() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("album.sqlite")
+    var store = try open(url)
+    try store.insert("Photo", ["image": .data(Self.large)])
+    store.close()
+    let photo = EntityDescription("Photo")
+    photo.properties = [AttributeDescription("name", .string)]
+    var options = StoreOptions(migratesAutomatically: true)
+    options.defersMigrationCleanup = true
+    store = try PersistentStore.open(
+      url: url, model: ManagedObjectModel(entities: [photo]), options: options)
+    try store.vacuum()
+    #expect(files(url).count == 1)
+    try PersistentStoreCoordinator(store: store).finishDeferredLightweightMigration()
+    #expect(files(url).isEmpty)
+  }
+
   @Test("Files that no row names are swept, and a file that is gone is reported")
   func sweeping() throws {
     let directory = try TemporaryDirectory()
@@ -162,7 +249,7 @@ struct ExternalDataTests {
     try store.insert("Photo", ["image": .data(Self.large)])
     let folder = ExternalDataFolder(store: url.path)
     let prefix = try #require(try store.read { try StoreSettings.mintPrefix(on: $0.connection) })
-    let orphan = try folder.write(Self.small, prefix: prefix, waits: true)
+    let orphan = try folder.write(Self.small, prefix: prefix)
     try store.vacuum()
     #expect(!files(url).contains(orphan))
     #expect(files(url).count == 1)

@@ -94,7 +94,8 @@ struct FileIdentityTests {
     let restored = try PersistentStore.open(url: url)
     #expect(try identity(kept, restored) == keptIdentity)
     let next = try restored.insert("Item")
-    #expect(next == lost)
+    // By a replacement the key that was given out since is not given out again: who has the store open may still use it.
+    #expect(next.key == (way == "replace" ? lost.key + 1 : lost.key))
     #expect(try identity(next, restored) != lostIdentity)
     #expect(try isCopy(restored))
   }

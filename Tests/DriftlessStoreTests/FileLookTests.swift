@@ -14,15 +14,8 @@ struct FileLookTests {
     url = directory.file("shop.sqlite")
   }
 
-  private func code(_ body: () throws -> Void) -> StoreError.Code? {
-    do { try body() } catch let error as StoreError { return error.code } catch {}
-    return nil
-  }
-
-  @Test(
-    "What is written into the file of an open store is noticed, whatever size and time the file has then"
-  )
-  func writtenOverUnderItsTime() throws {
+  /// An open store with a log, and what its file was before that.
+  private func wentOn() throws -> (store: PersistentStore, copy: Data) {
     var store = try PersistentStore.open(url: url, model: Shop.model())
     try store.insert("Item", ["name": .string("item")])
     store.close()
@@ -33,6 +26,19 @@ struct FileLookTests {
       try store.setClockOffset(milliseconds: offset)
       if offset < 200_000 { store.close() }
     }
+    return (store, copy)
+  }
+
+  private func code(_ body: () throws -> Void) -> StoreError.Code? {
+    do { try body() } catch let error as StoreError { return error.code } catch {}
+    return nil
+  }
+
+  @Test(
+    "What is written into the file of an open store is noticed, whatever size and time the file has then"
+  )
+  func writtenOverUnderItsTime() throws {
+    let (store, copy) = try wentOn()
     defer { store.close() }
     // What was looked at is kept from when the clock that stamps files has moved on.
     while FileStamp(of: url.path)?.isSettled != true { usleep(1000) }
@@ -46,6 +52,21 @@ struct FileLookTests {
     #expect(utimensat(AT_FDCWD, url.path, &times, 0) == 0)
     #expect(code { try store.checkLog() } == .strayLog)
     #expect(code { try store.checkLog() } == .strayLog)
+  }
+
+  @Test("Who got no answer while somebody had the file locked asks again")
+  func askedAgain() throws {
+    let (store, copy) = try wentOn()
+    defer { store.close() }
+    try copy.write(to: url)
+    while FileStamp(of: url.path)?.isSettled != true { usleep(1000) }
+    let other = try FileLock(path: url.path + "-driftless-lock")
+    try other.lock(.exclusive)
+    #expect(store.strayLogSinceLastLook == nil)
+    other.unlock()
+    #expect(store.strayLogSinceLastLook?.code == .strayLog)
+    // It was told.
+    #expect(store.strayLogSinceLastLook == nil)
   }
 
   @Test("A write gives a settled file another stamp, and one that is gone has none")

@@ -42,10 +42,11 @@ struct HistoryTests {
       // One hierarchy, so one row of keys: 1, 2, 3 | 4 of the subentity | 9, 10 | 7.
       for key in 1...3 { try transaction.insert(item, Int64(key), values: none) }
       try transaction.insert(tool, 4, values: none)
-      for key in 9...10 { try transaction.insert(item, Int64(key), values: none) }
+      let version = try transaction.insert(item, 9, values: none)
+      try transaction.insert(item, 10, values: none)
       try transaction.insert(item, 7, values: none)
       try transaction.update(
-        ObjectKey(entity: 1, key: 9), PropertyMask([name]), values: none, expectedVersion: 1)
+        ObjectKey(entity: 1, key: 9), PropertyMask([name]), values: none, expectedVersion: version)
       try transaction.insert(item, 11, values: none)
       try transaction.insert(item, 12, values: none)
       try transaction.delete(ObjectKey(entity: 1, key: 11), expectedVersion: nil)
@@ -75,8 +76,9 @@ struct HistoryTests {
     let none = [PropertyValue](repeating: .null, count: tool.layout.slots.count)
     var expected: [String] = []
     let committed = try store.write(TransactionInfo()) { transaction in
+      var versions: [Int64] = []
       for key in 1...5000 {
-        try transaction.insert(tool, Int64(key), values: none)
+        versions.append(try transaction.insert(tool, Int64(key), values: none))
         expected.append("0 2 \(key) []")
       }
       for key in 1...5000 {
@@ -84,7 +86,7 @@ struct HistoryTests {
         let slot = key < 20 ? slots[key % 2] : key < 40 ? slots[key / 2 % 2] : slots[0]
         try transaction.update(
           ObjectKey(entity: 2, key: Int64(key)), PropertyMask([slot]), values: none,
-          expectedVersion: 1)
+          expectedVersion: versions[key - 1])
         expected.append("1 2 \(key) [\(slot)]")
       }
       try transaction.insert(item, 9000, values: none)

@@ -44,6 +44,42 @@ struct LostFileTests {
     return (store, keys)
   }
 
+  @Test("What the store works out of an object shows also where a large value of it is lost")
+  func derived() async throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("album.sqlite")
+    let photo = EntityDescription("Photo")
+    let image = AttributeDescription("image", .binaryData)
+    image.allowsExternalBinaryDataStorage = true
+    let count = DerivedAttributeDescription()
+    (count.name, count.type, count.derivationExpressionFormat) = (
+      "count", .integer64, "comments.@count"
+    )
+    photo.properties = [
+      AttributeDescription("name", .string), image, count,
+      RelationshipDescription("comments", to: "Comment", inverse: "photo", toMany: true),
+    ]
+    let comment = EntityDescription("Comment")
+    comment.properties = [RelationshipDescription("photo", to: "Photo", inverse: "comments")]
+    let model = ManagedObjectModel(entities: [photo, comment])
+    let store = try PersistentStore.open(url: url, model: model)
+    let key = try store.insert("Photo", ["name": .string("a"), "image": .data(Self.large)])
+    let folder = ExternalDataFolder(store: url.path)
+    try await MainActor.run {
+      let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+      let photo = try #require(
+        try context.fetch(FetchRequest<ManagedObject>(entityName: "Photo")).first)
+      #expect(photo["count"] as? Int64 == 0)
+      folder.remove(folder.names)
+      let comment = try context.insert(entityNamed: "Comment")
+      comment["photo"] = photo
+      try context.save()
+      #expect(photo["count"] as? Int64 == 1)
+    }
+    #expect(throws: StoreError.self) { try store.values(key) }
+    #expect(try store.read { try $0.derivedValues(of: key) }?.contains(.integer(1)) == true)
+  }
+
   @Test("A value whose file is gone is no null: the object says so, and all others can be read")
   func reading() async throws {
     let directory = try TemporaryDirectory()

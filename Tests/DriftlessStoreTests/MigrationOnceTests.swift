@@ -73,6 +73,35 @@ struct MigrationOnceTests {
     }
   }
 
+  @Test(
+    "A store that is open elsewhere is saved into while a migration waits for it, and is migrated then"
+  )
+  func savedMeanwhile() throws {
+    let key = try fill()
+    let other = try PersistentStore.open(url: url, model: Self.model(1))
+    let opened = inotify_init1(0)
+    defer { close(opened) }
+    // The migration opens it at each try.
+    try #require(
+      inotify_add_watch(opened, url.path + "-driftless-lock", UInt32(IN_OPEN)) >= 0)
+    let saved = Mutex<Result<ObjectKey, any Error>?>(nil)
+    let done = DispatchSemaphore(value: 0)
+    Thread {
+      var event = [UInt8](repeating: 0, count: 4096)
+      _ = read(opened, &event, event.count)
+      let result = Result { try other.insert("Good", ["price": .double(5)]) }
+      saved.withLock { $0 = result }
+      other.close()
+      done.signal()
+    }.start()
+    try PersistentStore.migrate(at: url, to: Self.model(2), mapping: Self.mapping())
+    done.wait()
+    let second = try #require(try saved.withLock { try $0?.get() })
+    let store = try PersistentStore.open(url: url, model: Self.model(2))
+    #expect(try store.values(key)?["price"] == .double(300))
+    #expect(try store.values(second)?["price"] == .double(500))
+  }
+
   private final class Holder: Sendable {
     private let lock: Mutex<SyncLock?>
     init(_ lock: SyncLock) { self.lock = Mutex(lock) }

@@ -156,6 +156,98 @@ import Testing
     #expect(try count(again) == 1)
   }
 
+  /// Writes what another file has into the store's, as `cp` does, which changes neither its number nor its log.
+  private func copyOver(_ bytes: Data) throws {
+    let handle = try FileHandle(forWritingTo: url)
+    try handle.write(contentsOf: bytes)
+    try handle.truncate(atOffset: UInt64(bytes.count))
+    try handle.close()
+  }
+
+  /// Another store of the same model, made in the same steps.
+  private func bytesOfAnother() throws -> Data {
+    let other = directory.file("other.sqlite")
+    let store = try PersistentStore.open(url: other, model: Shop.model())
+    for number in 0..<3 { try store.insert("Item", ["name": .string("other \(number)")]) }
+    store.close()
+    return try Data(contentsOf: other)
+  }
+
+  @Test(
+    "Another store that is copied over the file in place is noticed by the next transaction, and stays as it is"
+  )
+  func anotherContent() throws {
+    let store = try begin()
+    store.checkpointNow()
+    #expect(FileNumber.size(of: file("-wal")) == 0)
+    #expect(try count(store) == 3)
+    let bytes = try bytesOfAnother()
+    try copyOver(bytes)
+    #expect(store.isReplaced)
+    for _ in 0..<2 {
+      var error = #expect(throws: StoreError.self) {
+        try store.insert("Item", ["name": .string("into another")])
+      }
+      #expect(error?.code == .fileReplaced)
+      error = #expect(throws: StoreError.self) { try count(store) }
+      #expect(error?.code == .fileReplaced)
+    }
+    store.close()
+    #expect(try Data(contentsOf: url) == bytes)
+  }
+
+  @Test("A transaction under which the file is copied over is taken back")
+  func anotherContentMeanwhile() throws {
+    let store = try begin()
+    store.checkpointNow()
+    let bytes = try bytesOfAnother()
+    let error = #expect(throws: StoreError.self) {
+      try store.write(TransactionInfo()) { transaction in
+        let entity = try #require(store.model.entitiesByName["Item"])
+        let key = try transaction.allocateKeys(entity, count: 1).lowerBound
+        try transaction.insert(
+          entity, key, values: entity.layout.slots.map { $0.isToMany ? .null : $0.defaultValue })
+        try copyOver(bytes)
+      }
+    }
+    #expect(error?.code == .fileReplaced)
+    store.close()
+    #expect(try Data(contentsOf: url) == bytes)
+  }
+
+  @Test("Nothing is saved over another store either where the log has pages")
+  func anotherContentBesideLog() throws {
+    let store = try begin()
+    store.checkpointNow()
+    try store.insert("Item", ["name": .string("in the log")])
+    let bytes = try bytesOfAnother()
+    try copyOver(bytes)
+    let error = #expect(throws: StoreError.self) {
+      try store.insert("Item", ["name": .string("into another")])
+    }
+    #expect(error?.code == .fileReplaced)
+    store.close()
+    #expect(try Data(contentsOf: url) == bytes)
+  }
+
+  @Test("An older content of the store that is copied over the file is noticed as well")
+  func olderContentInPlace() throws {
+    let store = try begin()
+    store.checkpointNow()
+    let older = try Data(contentsOf: url)
+    try store.insert("Item", ["name": .string("lost")])
+    store.checkpointNow()
+    try copyOver(older)
+    let error = #expect(throws: StoreError.self) {
+      try store.insert("Item", ["name": .string("on nothing")])
+    }
+    #expect(error?.code == .fileReplaced)
+    store.close()
+    let again = try PersistentStore.open(url: url)
+    #expect(try count(again) == 3)
+    #expect(try again.check().isSound)
+  }
+
   @Test("A removed log of a copied file is saved, whatever the file itself noted of where it was")
   func removedOfCopy() throws {
     try begin(1).close()

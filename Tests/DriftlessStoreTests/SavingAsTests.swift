@@ -119,7 +119,7 @@ struct SavingAsTests {
     let folder = ExternalDataFolder(store: directory.file("old.sqlite").path)
     folder.remove(folder.names.prefix(1))
     #expect { try coordinator.migratePersistentStore(old, to: nil) } throws: {
-      ($0 as? StoreError)?.code == .damaged
+      ($0 as? StoreError)?.code == .lostFile
     }
     let entries = try FileManager.default.contentsOfDirectory(atPath: directory.url.path)
     #expect(!entries.contains { $0.hasPrefix("new") || $0.contains("partial") })

@@ -86,6 +86,17 @@ struct StrayLogTests {
     #expect(try PersistentStore.setAsideStrayLogs(at: url).isEmpty)
   }
 
+  @Test("While somebody moves a log away, nobody begins to write with it")
+  func movedMeanwhile() throws {
+    let (copy, left) = try wentOn()
+    try put(left.merging(copy) { $1 })
+    let moving = try FileLock(path: url.path + "-driftless-lock")
+    try moving.lock(.exclusive)
+    #expect(code { try open().close() } == .strayLog)
+    moving.unlock()
+    #expect(code { try open().close() } == .strayLog)
+  }
+
   @Test("F61 An older log that was put back alone is refused")
   func logAlone() throws {
     let store = try PersistentStore.open(url: url, model: Shop.model())

@@ -23,7 +23,10 @@ struct StoreProbe {
     }
     let url = URL(fileURLWithPath: arguments[2])
     do {
-      let store = try PersistentStore.open(url: url, options: StoreOptions(createsFile: false))
+      let store = try PersistentStore.open(
+        url: url,
+        options: StoreOptions(
+          durability: work == .photosUnwaited ? .normal : .full, createsFile: false))
       if arguments.count == 5, let fault = WriteFault.Kind(rawValue: arguments[3]),
         let number = Int(arguments[4])
       {
@@ -37,7 +40,7 @@ struct StoreProbe {
       attempt { try work.run(store) }
       WriteFault.disarm()
       if arguments.count == 5, work != .saveAs, work != .finish {
-        attempt { try (work == .photos ? work : .save).run(store) }
+        attempt { try ([.photos, .photosUnwaited].contains(work) ? work : .save).run(store) }
       }
       // Whoever ends without closing leaves the log to the next.
     } catch {
@@ -135,6 +138,8 @@ enum Work: String {
   case vacuum
   case checkpoint
   case photos
+  /// The same, where a save does not wait for the disk.
+  case photosUnwaited
   case saveAs
   case finish
 
@@ -147,7 +152,7 @@ enum Work: String {
       try store.backup(to: url.appendingPathExtension("backup"))
     case .vacuum: try store.vacuum()
     case .checkpoint: store.close()
-    case .photos: try Self.photos(store)
+    case .photos, .photosUnwaited: try Self.photos(store)
     case .finish:
       try PersistentStoreCoordinator(store: store).finishDeferredLightweightMigration()
     case .saveAs:

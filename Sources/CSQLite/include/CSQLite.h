@@ -51,6 +51,20 @@ static inline int driftless_sqlite_is_reserved(sqlite3 *database, int *is_reserv
   return file->pMethods->xCheckReservedLock(file, is_reserved);
 }
 
+// Whether no other connection, of this process or another, has the file open, as far as its locks tell: one that has a log holds
+// the file shared for as long as it is open. Asked within a transaction that reads; the file stays as it is.
+static inline int driftless_sqlite_is_alone(sqlite3 *database, int *is_alone) {
+  sqlite3_file *file = 0;
+  int code = sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (code != SQLITE_OK) return code;
+  if (!file || !file->pMethods) return SQLITE_CANTOPEN;
+  code = file->pMethods->xLock(file, SQLITE_LOCK_EXCLUSIVE);
+  *is_alone = code == SQLITE_OK;
+  // Also where it was refused: who waits for the lock keeps others out meanwhile.
+  int unlocked = file->pMethods->xUnlock(file, SQLITE_LOCK_SHARED);
+  return code == SQLITE_OK || code == SQLITE_BUSY ? unlocked : code;
+}
+
 // How far the log goes, and how much of it is in the file, in frames: from the index that all connections to the file share
 // (sqlite.org/walformat.html, 2.1: mxFrame at byte 16, nBackfill at byte 96). A connection that holds the lock for writing
 // sees both as they are. Another way to the index than the connection's own would take its locks along, as above.

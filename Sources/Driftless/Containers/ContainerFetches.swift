@@ -17,9 +17,20 @@ extension PersistentContainer {
   ) async throws -> [ManagedObjectID] {
     try request.check(gives: .managedObjectID)
     return try await interruptible { context, interruption in
-      try context.keys(for: request, interruption, progress).flatMap { found in
-        found.keys.compactMap(found.plan.objectID)
+      let found = try context.keys(for: request, interruption, progress)
+      if found.count > 1, !request.sort.isEmpty {
+        // What is sorted by has to be read.
+        var read = FetchRequest<ManagedObject>(
+          entityName: request.entityName, sort: request.sort, limit: request.limit,
+          offset: request.offset)
+        read.ofClass = request.ofClass
+        read.includesSubentities = request.includesSubentities
+        return try context.objects(read, found).map(\.objectID)
       }
+      let ids = found.flatMap { part in part.keys.compactMap(part.plan.objectID) }
+      guard found.count > 1 else { return ids }
+      let rest = ids.dropFirst(request.offset)
+      return Array(request.limit > 0 ? rest.prefix(request.limit) : rest)
     }
   }
 
@@ -69,20 +80,8 @@ extension PersistentContainer {
   ) async throws -> Value {
     try request.check(gives: .managedObject)
     return try await interruptible { context, interruption in
-      var objects: [Object] = []
       let found = try context.keys(for: request, interruption, progress)
-      for part in found {
-        var rest = request
-        // The keys are the cut already.
-        rest.limit = 0
-        rest.offset = 0
-        rest.affectedStores = [part.plan.store]
-        rest.predicate = .comparison(
-          FetchComparison(
-            .keyPath([]), .in, .list(part.keys.map { .constant(.reference($0)) })))
-        objects += try context.fetch(rest)
-      }
-      if found.count > 1 { objects = try context.ordered(objects, by: request) }
+      let objects = try context.objects(request, found)
       try interruption.check()
       return try body(context, objects)
     }
@@ -104,5 +103,25 @@ extension PersistentContainer {
     } onCancel: {
       interruption.cancel()
     }
+  }
+}
+
+extension ManagedObjectContext {
+  /// The objects that a request found, of each store: in the request's order, and cut as it says.
+  fileprivate func objects<Object: ManagedObject>(
+    _ request: FetchRequest<Object>, _ found: [(plan: ObjectPlan, keys: [ObjectKey])]
+  ) throws -> [Object] {
+    var objects: [Object] = []
+    for part in found {
+      var rest = request
+      // The keys are the cut already.
+      rest.limit = 0
+      rest.offset = 0
+      rest.affectedStores = [part.plan.store]
+      rest.predicate = .comparison(
+        FetchComparison(.keyPath([]), .in, .list(part.keys.map { .constant(.reference($0)) })))
+      objects += try fetch(rest)
+    }
+    return found.count > 1 ? try ordered(objects, by: request) : objects
   }
 }

@@ -62,18 +62,18 @@ struct DeferredCleanup {
 }
 
 extension PersistentStore {
-  /// Whether a migration left something to be cleaned up: see ``StoreOptions/defersMigrationCleanup``.
-  var hasDeferredCleanup: Bool { metadata.values[StoreMetadata.deferredCleanupKey] != nil }
-
   /// Takes one of the tables and columns away that a migration left for later.
   ///
   /// - Returns: Whether there are more.
   func finishDeferredTask() throws -> Bool {
     var files: Set<String> = []
-    let left = try write(TransactionInfo()) {
-      try DeferredCleanup.finishOne(on: $0.connection, files: &files)
+    let (left, prefix) = try write(TransactionInfo()) {
+      (
+        try DeferredCleanup.finishOne(on: $0.connection, files: &files),
+        try StoreSettings.mintPrefix(on: $0.connection) ?? []
+      )
     }.0
-    if let url { ExternalDataFolder(store: url.path).remove(files) }
+    if let url { ExternalDataFolder(store: url.path).remove(Array(files), prefix: prefix) }
     if left == 0, hasDeferredCleanup {
       try setMetadata(nil, forKey: StoreMetadata.deferredCleanupKey)
     }

@@ -9,7 +9,9 @@ struct MigrationBookkeeping {
   func run() throws {
     let tables = try ObjectTables(on: connection)
     let moved = try MovedHierarchies(keys, connection)
+    let gone = GoneEntities(keys: keys, connection: connection)
     try dropEntities(tables)
+    try gone.keepKeys()
     try EngineRows.confirmUnions(on: connection)
     for match in keys.plan.matches {
       let entity = Int64(keys.new.entityNumber(of: match.destination))
@@ -20,7 +22,7 @@ struct MigrationBookkeeping {
       let values = MigratedValues(match, moved)
       if !values.stay { try tables.mapValues(ofEntity: entity, values.kept) }
     }
-    try mapJournal(moved)
+    try mapJournal(moved, gone)
     try MigrationKeyNotes(keys: keys, connection: connection).run()
     guard !moved.isEmpty else { return }
     try shiftKeys(tables)
@@ -35,12 +37,15 @@ struct MigrationBookkeeping {
     }
   }
 
-  private func mapJournal(_ moved: MovedHierarchies) throws {
+  private func mapJournal(_ moved: MovedHierarchies, _ gone: GoneEntities) throws {
     guard let journal = try EngineRows.Journal(on: connection) else { return }
+    try gone.mapJournal(journal, moved)
     for match in keys.plan.matches {
       try journal.mapRows(ofEntity: match.source.name) { keys.row($0, match) }
       let values = MigratedValues(match, moved)
-      if !values.stay { try journal.mapValues(ofEntity: match.source.name, values.told) }
+      if !values.stay || moved.someAreGone {
+        try journal.mapValues(ofEntity: match.source.name, values.told)
+      }
       for (slot, former) in zip(match.destination.layout.slots, match.sourceSlots) {
         guard let former, former.name != slot.name else { continue }
         try journal.rename(former.name, ofEntity: match.source.name, to: slot.name)
@@ -125,9 +130,9 @@ private struct MigratedValues {
     return notes == 0 && kept.count == 1 ? [] : kept
   }
 
-  /// A value of one side of a conflict.
-  func told(_ property: String, _ value: PropertyValue) -> PropertyValue {
-    typesBefore[property].map { widened(value, $0) } ?? moved.value(value)
+  /// A value of one side of a conflict; nil for what its text alone tells from now on.
+  func told(_ property: String, _ value: PropertyValue) -> PropertyValue? {
+    typesBefore[property].map { widened(value, $0) } ?? moved.told(value)
   }
 
   private func widened(_ value: PropertyValue, _ type: AttributeType) -> PropertyValue {

@@ -10,6 +10,7 @@ struct MigrationChoice: StoreMigrating {
   /// Folders whose `.cdm` files are looked at when none of these is.
   var mappingFolders: [URL] = []
   var defersCleanup = false
+  var keepsCopy = true
   /// Comes before a single step.
   var route: (any MigrationRoute)?
 
@@ -29,10 +30,11 @@ struct MigrationChoice: StoreMigrating {
     from store: PersistentStore, to model: ManagedObjectModel
   ) throws -> [StoreMigration.Step] {
     if let steps = try route?.steps(from: store, to: model) { return steps }
+    let mapping = try mapping(from: store.model, to: model)
     return [
       StoreMigration.Step(
-        destination: model, mapping: try mapping(from: store.model, to: model),
-        defersCleanup: defersCleanup)
+        destination: model, mapping: mapping, defersCleanup: defersCleanup,
+        isUnasked: mapping == nil, keepsCopy: keepsCopy && mapping == nil)
     ]
   }
 
@@ -56,7 +58,8 @@ struct MigrationChoice: StoreMigrating {
   static func == (left: Self, right: Self) -> Bool {
     left.isAutomatic == right.isAutomatic && left.mayInfer == right.mayInfer
       && left.mappingModels == right.mappingModels && left.mappingFolders == right.mappingFolders
-      && left.defersCleanup == right.defersCleanup && left.route === right.route
+      && left.defersCleanup == right.defersCleanup && left.keepsCopy == right.keepsCopy
+      && left.route === right.route
   }
 
   func hash(into hasher: inout Hasher) {
@@ -65,6 +68,7 @@ struct MigrationChoice: StoreMigrating {
     hasher.combine(mappingFolders)
     hasher.combine(mappingModels)
     hasher.combine(defersCleanup)
+    hasher.combine(keepsCopy)
     hasher.combine(route.map { ObjectIdentifier($0) })
   }
 }
@@ -118,5 +122,18 @@ extension StoreOptions {
   public var defersMigrationCleanup: Bool {
     get { migrationChoice.defersCleanup }
     set { migrationChoice.defersCleanup = newValue }
+  }
+
+  /// Whether a migration that follows from the two models keeps what the store was beside it, as `NAME-before-CHECKSUM`, where it takes
+  /// away what the store holds: objects of an entity, or values of a property, that the new model has no more. True at first: nothing
+  /// says then that the program is not an older one. It has no need of that where the model is one of several versions in a bundle: the
+  /// store's is among them, or the migration is refused with `newerModel`.
+  ///
+  /// False for a program that knows that its model is the newer one, or where there is no room for a copy. With
+  /// ``defersMigrationCleanup`` what goes stays in the file at first, and no copy is made. Neither has the store of a newer program
+  /// migrated where the bundle tells that it is one.
+  public var keepsCopyBeforeDropping: Bool {
+    get { migrationChoice.keepsCopy }
+    set { migrationChoice.keepsCopy = newValue }
   }
 }

@@ -10,6 +10,8 @@ struct MigrationFile {
   let configuration: String?
   /// How to-many relationships without inverse shall be kept; nil as they are.
   var layout: ToManyLayout?
+  /// Whether it may be a model that the store had before.
+  var goesBack = false
   /// Called with the part that is done, 0 … 1.
   let progress: (Double) throws -> Void
 
@@ -43,7 +45,7 @@ struct MigrationFile {
         }
         try StoreDefinition.resumeDerivedTriggers(schema, on: connection)
         try MigrationHistory(keys: keys, connection: connection).run()
-        try losses.write(keys, on: connection)
+        try losses.write(keys, on: connection) { try losses.forEach(of: source, $0) }
         try writeModels(former, of: source, schema, on: connection)
       }
     } catch let duplicates as DuplicateKeys {
@@ -83,7 +85,7 @@ struct MigrationFile {
       try forgetMaking(on: connection)
       try IdentityRuns.dropMinted(on: connection)
       try MigrationHistory(keys: keys, connection: connection, keepsIdentities: true).run()
-      try losses.write(keys, on: connection)
+      try losses.write(keys, on: connection) { try losses.forEach(of: source, $0) }
       try MigrationChanges(keys: keys, source: source, connection: connection).run()
       try MigrationTimes(keys: keys, connection: connection).run()
       try writeModels(former, of: source, schema, on: connection)
@@ -200,27 +202,38 @@ struct MigrationFile {
 
   /// The models that the store had, and the one that it has.
   func formerModels(of source: PersistentStore) throws -> [String] {
-    try Self.formerModels(of: source, at: self.source.path, to: destination)
+    try Self.formerModels(of: source, at: self.source.path, to: destination, goesBack)
   }
 
-  /// - Throws: `StoreError` (`newerModel`) for one that had the destination before: who made it newer did so on purpose.
+  /// The models that the store will have had, oldest first: those before the destination, where it goes back to one.
+  ///
+  /// - Throws: `StoreError` (`newerModel`) for one that had the destination before and does not go back to it: who made it newer
+  ///   did so on purpose.
   static func formerModels(
-    of source: PersistentStore, at path: String, to destination: ManagedObjectModel
+    of source: PersistentStore, at path: String, to destination: ManagedObjectModel,
+    _ goesBack: Bool
   ) throws -> [String] {
     var former: [String] = []
     if case .text(let text)? = try source.read({ try $0.setting(Self.formerModels) }) {
       former = text.split(separator: "\n").map(String.init)
     }
-    guard !former.contains(destination.versionChecksum) else {
-      throw StoreError(
-        .newerModel,
-        "\(path) was migrated from this model to a newer one, which this program does not have.",
-        suggestion:
-          "The file was not changed: use a newer version of the program, or give the newer model; "
-          + "to go back to the older one, put a copy from before the migration in its place.")
+    if let place = former.firstIndex(of: destination.versionChecksum) {
+      guard goesBack else { throw newerModel(path) }
+      // What came after it may come again.
+      return Array(former[..<place])
     }
     let present = source.model.versionChecksum
     return present == destination.versionChecksum ? former : former + [present]
+  }
+
+  private static func newerModel(_ path: String) -> StoreError {
+    StoreError(
+      .newerModel,
+      "\(path) was migrated from this model to a newer one, which this program does not have.",
+      suggestion:
+        "The file was not changed: use a newer version of the program, or give the newer model; to go back to the older "
+        + "one, put a copy from before the migration in its place. Where this model is the newer one, and an older program "
+        + "took the store back: syncctl migrate \(path.shellWord) --model FILE --back")
   }
 
   /// Which to-many relationships without inverse are to be columns. A replica has none: see ``ToManyLayout/columns``.

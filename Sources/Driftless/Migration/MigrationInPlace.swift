@@ -31,6 +31,7 @@ struct MigrationInPlace {
     try file.checkNames(plan, source)
     var metadata = try file.metadata(of: source, for: schema)
     let losses = try MigrationLosses(plan, source, isMapped: false)
+    guard let unsent = try losses.held(of: source) else { return false }
     source.close()
 
     let options = StoreOptions(
@@ -54,7 +55,7 @@ struct MigrationInPlace {
         try PrimaryKeyTable.replaceEntities(by: schema, on: connection)
         try StoreDefinition.complete(schema, on: connection)
         try MigrationHistory(keys: keys, connection: connection).mapRecords()
-        try losses.write(keys, on: connection)
+        try losses.write(keys, on: connection) { try unsent.forEach($0) }
         try MigrationIdentities(keys: keys, connection: connection).dropEntities()
         try StoreDefinition.completeIndexes(schema, on: connection)
         try MetadataTable.set(metadata, on: connection)
@@ -74,7 +75,8 @@ struct MigrationInPlace {
       defer { store.close() }
       throw try duplicates.error(in: store)
     }
-    ExternalDataFolder(store: url.path).remove(files)
+    ExternalDataFolder(store: url.path).remove(
+      Array(files), prefix: try StoreSettings.mintPrefix(on: connection) ?? [])
     return true
   }
 }

@@ -66,6 +66,15 @@ extension MigrationManager {
     if destinationContext.changedObjects.count >= Self.unsavedMax { try savePart() }
   }
 
+  /// An object that cannot be read has no values, and would be migrated as if they were null.
+  func checkSource() throws {
+    for case let error as ObjectError in sourceContext.accessorErrors
+    where error.code == .unreadable {
+      guard error.message.contains(ExternalDataFolder.lossWords) else { throw error }
+      throw StoreError(.lostFile, error.message, suggestion: error.suggestion)
+    }
+  }
+
   /// Saves without validation: what is required may still be missing.
   private func savePart() throws {
     try destinationContext.save(validates: false)

@@ -32,6 +32,15 @@ struct MovedHierarchies {
 
   var isEmpty: Bool { roots.isEmpty }
 
+  /// Whether a hierarchy has no successor.
+  var someAreGone: Bool {
+    keys.old.entities.contains { $0.superentity == nil && isGone($0) }
+  }
+
+  private func isGone(_ root: EntityDescription) -> Bool {
+    !keys.ways.contains { $0.source === root }
+  }
+
   /// All keys of a hierarchy, in order. Keys that no trace is left of stay with most.
   func stretches(of root: EntityDescription) throws -> [Stretch] {
     let ways = keys.ways.filter { $0.source === root }
@@ -90,6 +99,18 @@ struct MovedHierarchies {
     return .reference(
       ObjectKey(
         entity: keys.new.entityNumber(of: entity ?? way.destination), key: key.key &+ way.offset))
+  }
+
+  /// A value that the journal keeps beside its text, which names objects by their identities. Nil for a reference into a hierarchy that
+  /// is gone: keys of that are another one's, as soon as there is one.
+  func told(_ former: PropertyValue) -> PropertyValue? {
+    guard case .reference(let key) = former else { return former }
+    guard let entity = keys.old.entity(numbered: key.entity), !isGone(entity.rootEntity) else {
+      return nil
+    }
+    if isEmpty { return former }
+    let value = value(former)
+    return value.isNull ? nil : value
   }
 
   private func way(of key: Int64, in stretches: [Stretch]) -> MigrationKeys.Way? {

@@ -30,6 +30,7 @@ struct ObjectMigration {
       try policy.end(mapping, manager: manager)
       try manager.checkCancelled()
     }
+    try manager.checkSource()
     try manager.saveAll()
     manager.currentEntityMapping = nil
     try report(1)
@@ -42,6 +43,7 @@ struct ObjectMigration {
     if mapping.mappingType != .remove, mapping.mappingType != .add {
       try manager.forEachSource(of: mapping) { source in
         try policy.createDestinationInstances(forSource: source, in: mapping, manager: manager)
+        try manager.checkSource()
         try manager.checkCancelled()
         try manager.saveIfMuch()
       }

@@ -12,6 +12,10 @@ struct StoreMigration {
     var mapping: MappingModel?
     /// Whether it may be done in the file itself, where it is the only one and works on no objects.
     var defersCleanup = false
+    /// Whether nobody asked for it but by opening the store: a program that knows its versions is refused where it is older.
+    var isUnasked = false
+    /// Whether what the store was is kept beside it where something goes that nobody asked to go.
+    var keepsCopy = false
     /// Works on a copy of the store before the step.
     var willMigrate: ((URL) throws -> Void)?
     /// Works on the new file after the step.
@@ -25,6 +29,8 @@ struct StoreMigration {
   let destination: ManagedObjectModel
   /// How the new store keeps to-many relationships without inverse; nil as the one before it.
   var layout: ToManyLayout?
+  /// Whether it may be a model that the store had before.
+  var goesBack = false
   /// How long it waits for those who write, sync or migrate.
   var busyTimeoutMilliseconds = StoreOptions().busyTimeoutMilliseconds
   /// What the store has before it.
@@ -36,21 +42,45 @@ struct StoreMigration {
     guard url == self.url else {
       return try StoreMigration(
         url: url, configuration: configuration, destination: destination, layout: layout,
-        busyTimeoutMilliseconds: busyTimeoutMilliseconds, steps: steps, progress: progress
+        goesBack: goesBack, busyTimeoutMilliseconds: busyTimeoutMilliseconds, steps: steps,
+        progress: progress
       ).run()
     }
     try StoreObstacle.checkKind(of: url)
-    let syncing = try SyncLock(
-      path: url.path + "-driftless-sync", milliseconds: busyTimeoutMilliseconds)
+    let end = ContinuousClock.now + .milliseconds(busyTimeoutMilliseconds)
+    var pause: UInt32 = 10_000
+    while true {
+      do {
+        try runAlone(until: end)
+        break
+      } catch let other as OpenElsewhere {
+        // Who opens the store as it is, to see that it is another model's, has it open for a moment; who has it for longer saves
+        // into it in between.
+        guard ContinuousClock.now < end else { throw other.failure }
+        usleep(pause)
+        pause = min(pause * 2, 320_000)
+      }
+    }
+    try progress(1)
+  }
+
+  /// - Throws: ``OpenElsewhere``: nothing was changed.
+  private func runAlone(until end: ContinuousClock.Instant) throws {
+    func left() -> Int32 {
+      let left = (end - .now) / .milliseconds(1)
+      return Int32(max(0, min(left, Double(busyTimeoutMilliseconds))))
+    }
+    let syncing = try SyncLock(path: url.path + "-driftless-sync", milliseconds: left())
     let writing = try FileLock(path: url.path + "-driftless-lock")
-    try writing.lock(.exclusive, milliseconds: busyTimeoutMilliseconds)
+    try writing.lock(.exclusive, milliseconds: left())
     defer { withExtendedLifetime(syncing) { writing.unlock() } }
     do {
       try run(stepsAhead())
     } catch let error as SQLiteError {
-      throw StoreError(error, path: url.path)
+      throw PersistentStore.naming(lost: StoreError(error, path: url.path), at: url, "migrate")
+    } catch let error as StoreError {
+      throw PersistentStore.naming(lost: error, at: url, "migrate")
     }
-    try progress(1)
   }
 
   /// As the store is now: somebody else may have migrated it while this waited for the locks.
@@ -75,18 +105,39 @@ struct StoreMigration {
       let partial = NewFile.partialURL(of: url)
       return number == 0 ? partial : partial.appendingPathExtension("\(number)")
     }
-    partials.forEach(Self.remove)
-    defer { partials.forEach(Self.remove) }
+    partials.forEach(NewFile.removeStore)
+    defer { partials.forEach(NewFile.removeStore) }
+    try checkIsAlone()
+    var copy: URL?
     do {
+      for step in steps where step.isUnasked {
+        try UnaskedDrops(url: url, destination: step.destination).check()
+      }
       if try isDoneInPlace(steps) { return }
+      copy = try keepCopy(before: steps)
       var current = url
       for number in steps.indices {
         current = try take(number, of: steps, from: current, partials)
       }
-      try swap(current)
+      try swap(current, keeping: copy)
     } catch {
+      if let copy { KeptCopies.remove([copy.lastPathComponent], of: url) }
       throw DuplicateKeys.told(error)
     }
+  }
+
+  private func keepCopy(before steps: [Step]) throws -> URL? {
+    guard steps.count == 1, let step = steps.first, step.keepsCopy else { return nil }
+    return try UnaskedDrops(url: url, destination: step.destination).keep()
+  }
+
+  /// Looks whether the file is open elsewhere before it is copied: who has it open keeps it, and may save meanwhile.
+  private func checkIsAlone() throws {
+    let connection = try SQLiteConnection(
+      path: url.path, mode: .readWrite,
+      busyTimeoutMilliseconds: StoreTuning.checkpointWaitMilliseconds)
+    defer { connection.close() }
+    guard try connection.isAlone() else { throw OpenElsewhere(path: url.path) }
   }
 
   private func isDoneInPlace(_ steps: [Step]) throws -> Bool {
@@ -96,13 +147,6 @@ struct StoreMigration {
     return try MigrationInPlace(
       url: url, destination: step.destination, configuration: configuration
     ).run()
-  }
-
-  /// Removes a file of the migration, and all that lies beside it.
-  private static func remove(_ partial: URL) {
-    NewFile.remove(partial)
-    for suffix in StorePath.suffixes { unlink(partial.path + suffix) }
-    ExternalDataFolder(store: partial.path).destroy()
   }
 
   // MARK: Steps
@@ -125,7 +169,7 @@ struct StoreMigration {
     let target = partials[number + 1]
     let file = MigrationFile(
       source: source, target: target, destination: step.destination, configuration: configuration,
-      layout: layout
+      layout: layout, goesBack: goesBack
     ) {
       try progress((Double(number) + $0 * 0.9) / Double(steps.count))
     }
@@ -144,7 +188,7 @@ struct StoreMigration {
         try former.copy(former.names, to: folder)
       }
     }
-    if source != current || source != url { Self.remove(source) }
+    if source != current || source != url { NewFile.removeStore(source) }
     if let didMigrate = step.didMigrate {
       try didMigrate(target)
       // It worked on plain objects, and left that model inside.
@@ -185,7 +229,8 @@ struct StoreMigration {
         try folder.copy(folder.names, to: ExternalDataFolder(store: destination.path))
       }
     } catch let error as SQLiteError {
-      throw DuplicateKeys.told(StoreError(error, path: destination.path))
+      let error = StoreError(error, path: destination.path)
+      throw DuplicateKeys.told(PersistentStore.naming(lost: error, at: source, "migrate"))
     } catch {
       throw DuplicateKeys.told(error)
     }
@@ -194,7 +239,7 @@ struct StoreMigration {
   // MARK: Its place
 
   /// Puts the content of the new file in place of the old, in one transaction of the old file.
-  private func swap(_ partial: URL) throws {
+  private func swap(_ partial: URL, keeping copy: URL?) throws {
     // New files of large values first: rows name them. Those that none names are swept up later.
     let folder = ExternalDataFolder(store: partial.path)
     try folder.copy(folder.names, to: ExternalDataFolder(store: url.path))
@@ -207,6 +252,12 @@ struct StoreMigration {
     let new = try SQLiteConnection(path: partial.path, mode: .readWrite)
     defer { new.close() }
     try FileIdentity.keep(FileIdentity.notes(original), in: new)
+    try KeptCopies.set(
+      KeptCopies.names(on: original) + (copy.map { [$0.lastPathComponent] } ?? []), on: new)
+    if !ExternalDataFolder(store: url.path).names.isEmpty {
+      // Rows that named some may be gone. They go when this is in place: whoever opens it first looks for them.
+      try StoreSettings.set(PersistentStore.sweepingSetting, .integer(1), on: new)
+    }
     // The file says that it has no write-ahead log as long as it has a rollback journal, whatever page is written first.
     _ = try new.scalar("PRAGMA journal_mode = DELETE")
     try Self.useAlone(original)
@@ -214,15 +265,26 @@ struct StoreMigration {
   }
 
   /// Succeeds only when no other connection of any process has the file open: one that has works with the old tables.
+  ///
+  /// - Throws: ``OpenElsewhere``.
   static func useAlone(_ connection: SQLiteConnection) throws {
     do {
       if try connection.scalar("PRAGMA journal_mode = DELETE") == .text("delete") { return }
     } catch let error as SQLiteError where error.isBusy {
       // It is open elsewhere.
     }
-    throw StoreError(
-      .busy, "\(connection.path) is open elsewhere, and cannot be migrated meanwhile.",
-      suggestion: "Close it there, stop syncd, and try again; the file was not changed.")
+    throw OpenElsewhere(path: connection.path)
+  }
+
+  /// Somebody else has the file open.
+  private struct OpenElsewhere: Error {
+    let path: String
+
+    var failure: StoreError {
+      StoreError(
+        .busy, "\(path) is open elsewhere, and cannot be migrated meanwhile.",
+        suggestion: "Close it there, stop syncd, and try again; the file was not changed.")
+    }
   }
 }
 
@@ -239,13 +301,15 @@ extension PersistentStore {
   ///   - mapping: What becomes of the objects; nil for what follows from the two models.
   ///   - toManyLayout: How the store shall keep to-many relationships without inverse; nil as it does. The model may be the
   ///     one that it has. Columns are refused where several objects hold one, and of a store that is enrolled for sync.
+  ///   - goesBack: Whether the model may be one that the store had before. It is refused otherwise. What came after that model
+  ///     may come again then.
   ///   - progress: Called with the part that is done, 0 … 1; it ends the migration by throwing, and nothing has changed.
   /// - Throws: `StoreError`: `cannotMigrate` with what needs a mapping of its own, `newerModel` when the store has been
   ///   further than the model, `busy` while it is open elsewhere, `syncLocked` while somebody syncs it for longer than ten seconds, `constraint` when values break a new constraint; what a
   ///   migration policy threw. The store is then as it was.
   public static func migrate(
     at url: URL, to model: ManagedObjectModel, configuration: String? = nil,
-    mapping: MappingModel? = nil, toManyLayout: ToManyLayout? = nil,
+    mapping: MappingModel? = nil, toManyLayout: ToManyLayout? = nil, goesBack: Bool = false,
     progress: (Double) throws -> Void = { _ in }
   ) throws {
     try model.freeze()
@@ -253,6 +317,7 @@ extension PersistentStore {
     try withoutActuallyEscaping(progress) { progress in
       try StoreMigration(
         url: url, configuration: configuration, destination: model, layout: toManyLayout,
+        goesBack: goesBack,
         steps: { _ in [StoreMigration.Step(destination: model, mapping: mapping)] },
         progress: progress
       ).run()

@@ -11,29 +11,62 @@ final class Checkpointer: Sendable {
   private let url: URL
   private var wal: String { WriteAheadLog.path(of: url) }
   private let lock: FileLock
-  /// The size of the WAL from which on the next checkpoint is due.
-  private let dueBytes = Mutex(StoreTuning.checkpointBytes)
+  /// The size of the WAL when a checkpoint could not cut it last; 0 since it was cut.
+  private let uncutBytes = Mutex(0)
+  /// When a long WAL was waited for in vain last, and its size then; nil since it was copied.
+  private let vainWait = Mutex<(bytes: Int, time: ContinuousClock.Instant)?>(nil)
 
   init(url: URL, lock: FileLock) {
     self.url = url
     self.lock = lock
   }
 
-  /// Whether the WAL has grown large.
-  var isDue: Bool { walBytes > dueBytes.withLock { $0 } }
+  /// Whether the WAL has grown large, since it could not be cut last.
+  var isDue: Bool {
+    let bytes = walBytes
+    return uncutBytes.withLock { uncut in
+      // Another process cut it.
+      if bytes < uncut { uncut = 0 }
+      return bytes > uncut + StoreTuning.checkpointBytes
+    }
+  }
 
   var walBytes: Int {
     var status = stat()
     return stat(wal, &status) == 0 ? Int(status.st_size) : 0
   }
 
-  /// Checkpoints if nobody writes. When somebody does, another commit will try again.
+  /// Checkpoints if nobody writes. When somebody does, another commit will try again; a WAL that has grown to a multiple is waited
+  /// for.
   ///
   /// - Parameter whenCut: Runs when all of the log is in the file and it was cut: nobody writes, and nobody reads an
   ///   older state.
-  func checkpoint(_ connection: SQLiteConnection, force: Bool, whenCut: () -> Void) {
-    guard force ? walBytes > 0 : isDue else { return }
-    _ = lock.alone { copyLog(connection, whenCut) }
+  /// - Parameter always: Also where there is no log.
+  func checkpoint(
+    _ connection: SQLiteConnection, force: Bool, always: Bool = false, whenCut: () -> Void
+  ) {
+    let bytes = walBytes
+    guard always || (force ? bytes > 0 : isDue) else { return }
+    let waits =
+      bytes > StoreTuning.checkpointBytes * StoreTuning.longLogFactor
+      && (force || !hasWaitedInVain(bytes))
+    let done: Void? = lock.alone(milliseconds: waits ? StoreTuning.leastWaitMilliseconds : 0) {
+      copyLog(connection, whenCut)
+    }
+    if done != nil {
+      vainWait.withLock { $0 = nil }
+    } else if waits {
+      vainWait.withLock { $0 = (bytes: bytes, time: ContinuousClock.now) }
+    }
+  }
+
+  /// Whether somebody kept it from being copied a moment ago, and it has not grown much since: not each commit waits then.
+  private func hasWaitedInVain(_ bytes: Int) -> Bool {
+    vainWait.withLock { last in
+      guard let last else { return false }
+      return bytes >= last.bytes && bytes < last.bytes + StoreTuning.checkpointBytes
+        && ContinuousClock.now < last.time + StoreTuning.vainWaitPause
+    }
   }
 
   private func copyLog(_ connection: SQLiteConnection, _ whenCut: () -> Void) {
@@ -50,9 +83,7 @@ final class Checkpointer: Sendable {
     let outcome = try? connection.rows("PRAGMA wal_checkpoint(TRUNCATE)").first?.first
     let isCut = outcome == .integer(0)
     if isCut { whenCut() }
-    dueBytes.withLock { [walBytes] in
-      $0 = (isCut ? 0 : walBytes) + StoreTuning.checkpointBytes
-    }
+    uncutBytes.withLock { [walBytes] in $0 = isCut ? 0 : walBytes }
   }
 
   /// Puts what a log holds whose name is gone into the file, as the last work of a connection that has it open still: nobody

@@ -218,11 +218,14 @@ final class CommitNotifications: Sendable {
   ) -> AsyncStream<Element> {
     AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       watch(newest)
-      let number = state.withLock { state in
+      let number = state.withLock { state -> Int? in
+        // Who has closed has told all streams that there were.
+        guard !state.isClosed else { return nil }
         state.nextNumber += 1
         state[keyPath: streams][state.nextNumber] = continuation
         return state.nextNumber
       }
+      guard let number else { return continuation.finish() }
       continuation.onTermination = { [weak self] _ in
         self?.state.withLock { $0[keyPath: streams][number] = nil }
       }
@@ -245,21 +248,20 @@ final class CommitNotifications: Sendable {
   }
 
   func close() {
-    let bells = state.withLock { state in
-      defer { state.bells = [:] }
-      return Array(state.bells.values)
-    }
-    for bell in bells { bell.finish() }
-    let (streams, watch, followers) = state.withLock { state in
+    let (streams, bells, watch, followers) = state.withLock { state in
       state.isClosed = true
       defer {
         state.streams = [:]
+        state.bells = [:]
         state.followers = [:]
       }
-      return (Array(state.streams.values), state.watch.take(), state.followers)
+      return (
+        Array(state.streams.values), Array(state.bells.values), state.watch.take(), state.followers
+      )
     }
     // What they hold goes when no lock is held.
     withExtendedLifetime((watch, followers)) {}
+    for bell in bells { bell.finish() }
     for stream in streams { stream.finish() }
   }
 }

@@ -1,3 +1,4 @@
+import DriftlessSQLite
 import Foundation
 
 /// The process that keeps others from a file, as the system tells it.
@@ -40,7 +41,7 @@ struct LockHolder {
   }
 
   private static func find(inode: UInt, _ isMeant: ([Substring]) -> Bool) -> LockHolder? {
-    for line in locks().split(separator: "\n") {
+    for line in (SystemFile.text("/proc/locks") ?? "").split(separator: "\n") {
       let fields = line.split(separator: " ")
       // An arrow marks those who wait.
       guard !fields.contains("->"), isMeant(fields),
@@ -50,22 +51,6 @@ struct LockHolder {
       return LockHolder(process)
     }
     return nil
-  }
-
-  /// The system's list of locks to its end: its size is not known before, and each read gives a part.
-  private static func locks() -> String {
-    let file = open("/proc/locks", O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return "" }
-    defer { close(file) }
-    var bytes: [UInt8] = []
-    var part = [UInt8](repeating: 0, count: 1 << 16)
-    while true {
-      let count = read(file, &part, part.count)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { break }
-      bytes += part.prefix(count)
-    }
-    return String(decoding: bytes, as: UTF8.self)
   }
 
   private init(_ process: Int32) {

@@ -118,6 +118,6 @@ extension SQLiteConnection {
     throw StoreError(
       .damaged,
       "\(changes) of \(rows.count) rows were written: something in the file is in their way.",
-      suggestion: "Nothing was saved. Run syncctl store check.")
+      suggestion: "Nothing was saved. Run syncctl store check FILE.")
   }
 }

@@ -94,3 +94,23 @@ extension PersistentStore {
     storedMetadata.withLock { $0 = changed }
   }
 }
+
+extension PersistentStore {
+  /// Keeps the model that travels inside in step with the one that an application opens with: policies, defaults, indexes
+  /// and class names are in no version hash, and those who open the store without the application need them too.
+  func keepModelInside(_ configuration: String?) throws {
+    if metadata.configurationName != configuration {
+      try setMetadata(configuration, forKey: StoreMetadata.configurationKey)
+    }
+    let given = try ModelArchive.encode(model)
+    guard try read({ try ModelInside.content(on: $0.connection) }) != given else { return }
+    _ = try write(TransactionInfo()) { transaction in
+      try ModelInside.replace(by: given, on: transaction.connection)
+      try StoreSettings.setIfMissing(
+        ExternalColumns.setting, .text(ExternalColumns.text(of: schema)),
+        on: transaction.connection)
+      try StoreDefinition.completeIndexes(schema, on: transaction.connection)
+      try ChangeTable.completeTombstones(schema, on: transaction.connection)
+    }
+  }
+}

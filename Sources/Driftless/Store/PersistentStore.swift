@@ -31,7 +31,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   let file: StoreFile
   let connections: StoreConnections
   private(set) var notifications: CommitNotifications
-  private let checkpointer: Checkpointer?
+  let checkpointer: Checkpointer?
   private let logLinker: LogLinker?
   let externalData: ExternalData?
   private let derivedChanges: DerivedChanges?
@@ -39,6 +39,8 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   let clock = Mutex(StoreClock())
   /// Nil for a store in memory, and for a file that nobody may change.
   let openedFiles: OpenedFiles?
+  /// Nil for the same.
+  let content: OpenedContent?
   let fileLook = FileLook()
 
   private var isSealed = false
@@ -157,6 +159,11 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
     openedFiles = file.url.flatMap { url in
       isChangeable ? OpenedFiles(url: url, followsBeside: !file.options.isReadOnly) : nil
     }
+    content = openedFiles.map {
+      OpenedContent(
+        identifier: opened.identifier, path: file.name, file: $0.file, model: opened.schema.model,
+        metadata: opened.metadata)
+    }
     connections = StoreConnections(
       file: file, writer: connection, lock: lock, files: openedFiles)
     let number = openedFiles?.file
@@ -168,30 +175,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
     }
     if model != nil, !options.isReadOnly { try keepModelInside(configuration) }
     try checkFileIdentity()
-    // Who had the store open last did not close it, or has it open still: files may be left that no row names.
-    if let externalData, let checkpointer, checkpointer.walBytes > 0,
-      !externalData.folder.names.isEmpty
-    {
-      checkpointNow(sweeps: true)
-    }
-  }
-
-  /// Keeps the model that travels inside in step with the one that an application opens with: policies, defaults, indexes
-  /// and class names are in no version hash, and those who open the store without the application need them too.
-  private func keepModelInside(_ configuration: String?) throws {
-    if metadata.configurationName != configuration {
-      try setMetadata(configuration, forKey: StoreMetadata.configurationKey)
-    }
-    let given = try ModelArchive.encode(model)
-    guard try read({ try ModelInside.content(on: $0.connection) }) != given else { return }
-    _ = try write(TransactionInfo()) { transaction in
-      try ModelInside.replace(by: given, on: transaction.connection)
-      try StoreSettings.setIfMissing(
-        ExternalColumns.setting, .text(ExternalColumns.text(of: schema)),
-        on: transaction.connection)
-      try StoreDefinition.completeIndexes(schema, on: transaction.connection)
-      try ChangeTable.completeTombstones(schema, on: transaction.connection)
-    }
+    try sweepLeftFiles(hasLog: (checkpointer?.walBytes ?? 0) > 0)
   }
 
   /// Asked by the thread that hears of other processes' commits, for all stores: it waits for no reader.
@@ -258,6 +242,8 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
         // SQLite removes a log by its name, which is another's.
         return $0.keepLogOnClose()
       }
+      // Another content is in the file, and gets nothing of the log.
+      if self.content?.isAnother == true { return $0.keepLogOnClose() }
       self.checkpoint($0, force: true)
       // What is left in the log is there because somebody reads, writes or looks at it: the next to open it goes on.
       if (self.checkpointer?.walBytes ?? 0) > 0 {
@@ -273,24 +259,32 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   ///
   /// - Parameter sweeps: Whether to look for files that no row names, and to remove them.
   /// - Parameter place: Where somebody says that the file was moved to.
-  func checkpointNow(sweeps: Bool = false, movedTo place: URL? = nil) {
+  /// - Returns: Whether all of the log is in the file.
+  @discardableResult
+  func checkpointNow(sweeps: Bool = false, movedTo place: URL? = nil) -> Bool {
+    var isCut = false
     connections.withIdleWriter {
       guard let openedFiles, let place, openedFiles.areMoved(to: place) else {
-        return checkpoint($0, force: true, sweeps: sweeps)
+        isCut = checkpoint($0, force: true, sweeps: sweeps)
+        return
       }
       checkpointer?.complete($0, openedFiles, at: place)
     }
+    return isCut
   }
 
-  private func checkpoint(_ writer: SQLiteConnection, force: Bool, sweeps: Bool = false) {
-    guard openedFiles?.change() == nil else { return }
-    checkpointer?.checkpoint(writer, force: force) {
-      externalData?.nobodyReadsBehind()
-      if sweeps, let externalData, let referenced = try? externalData.referenced(writer) {
-        let prefix = try? StoreSettings.mintPrefix(on: writer)
-        externalData.folder.sweep(keeping: referenced, prefix: prefix ?? [])
-      }
+  @discardableResult
+  private func checkpoint(
+    _ writer: SQLiteConnection, force: Bool, sweeps: Bool = false
+  ) -> Bool {
+    guard openedFiles?.change() == nil, content?.isAnother != true else { return false }
+    var isCut = false
+    checkpointer?.checkpoint(writer, force: force, always: sweeps) {
+      isCut = true
+      externalData?.nobodyReadsBehind(writer)
+      if sweeps { sweepFiles(writer) }
     }
+    return isCut
   }
 
   // MARK: Reading and writing
@@ -307,7 +301,10 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
       return try connections.withReader(waits: waits) { connection in
         let transaction = ReadTransaction(connection: connection, schema: schema)
         // A store in memory has one connection: a read inside a read or a write is part of it.
-        return try connection.reading { try body(transaction) }
+        return try connection.reading {
+          try content?.check(connection)
+          return try body(transaction)
+        }
       }
     } catch let error as SQLiteError {
       throw told(error)
@@ -347,6 +344,7 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
         }
         do {
           let outcome = try connection.transaction(.immediate) {
+            try content?.checkBeforeWriting(connection)
             let transaction = try WriteTransaction(
               connection: connection, schema: schema, info: info)
             logLinker?.begin(connection)
@@ -358,11 +356,14 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
             let own = last.next(at: time(now, transaction.clockOffset))
             let committed = try transaction.finish(
               hybridTime: max(info.hybridTime ?? own, own), now: now)
+            if committed == nil { try content?.countWrite(connection) }
             try logLinker?.mark(connection)
+            try externalData?.synchronize()
+            try content?.checkBeforeCommit(after: transaction.number - 1)
             return (result, committed: committed)
           }
           logLinker?.committed()
-          externalData?.committed()
+          externalData?.committed(connection)
           return outcome
         } catch {
           externalData?.rolledBack()
@@ -375,6 +376,8 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
       connections.announce(CommitMark(store: identifier, number: committed.number))
       return (outcome.0, committed, news)
     } catch let error as SQLiteError {
+      // The log has grown by what found no room, and nobody reads that.
+      if error.isFull { connections.withIdleWriter { checkpoint($0, force: true) } }
       throw told(error)
     }
   }
@@ -383,17 +386,5 @@ open class PersistentStore: @unchecked Sendable {  // changes before others know
   func tell(_ news: StoreCommits) {
     notifications.tell(news)
     if checkpointer?.isDue == true { connections.withIdleWriter { checkpoint($0, force: false) } }
-  }
-
-  /// A stream that yields the number of the newest transaction after each commit, of this process or another.
-  public func changes() -> AsyncStream<Int64> {
-    notifications.stream { [weak self] in self?.newestTransaction }
-  }
-
-  /// Calls back after each commit, of this process or another, until what is returned is let go of.
-  func follow(_ follower: @escaping @Sendable (StoreCommits) -> Void)
-    -> CommitNotifications.Following
-  {
-    notifications.follow({ [weak self] in self?.newestTransaction }, follower)
   }
 }

@@ -89,12 +89,13 @@ package class ReadTransaction {
   /// The row of an object, found by its hierarchy and key; nil when there is none.
   ///
   /// It may say another entity than the key does; its values have a place for each property of either.
-  package func row(_ key: ObjectKey) throws -> Row? {
+  package func row(_ key: ObjectKey, mapsFiles: Bool = false) throws -> Row? {
     var row: Row?
     let least = schema.program(numbered: key.entity)?.slotCount ?? 0
     _ = try withRow(key) { reader in
       row = Row(
-        key: reader.key, version: reader.version, values: try reader.values(least: least))
+        key: reader.key, version: reader.version,
+        values: try reader.values(least: least, mapsFiles: mapsFiles))
     }
     return row
   }
@@ -122,6 +123,17 @@ package class ReadTransaction {
   package func knownOwnRow(_ key: ObjectKey) throws -> Row? {
     guard let row = try knownRow(key), row.key.entity == key.entity else { return nil }
     return row
+  }
+
+  /// What the store worked out of an object, by slot; nil where there is no ``ownRow(_:)``. Its other values are not read: they
+  /// may be large, and lie in files that are gone.
+  package func derivedValues(of key: ObjectKey) throws -> [PropertyValue]? {
+    var values: [PropertyValue]?
+    _ = try withRow(key) { reader in
+      guard reader.key.entity == key.entity else { return }
+      values = try reader.values { $0.property is DerivedAttributeDescription }
+    }
+    return values
   }
 
   /// Whether there is an ``ownRow(_:)``, without a look at its values.

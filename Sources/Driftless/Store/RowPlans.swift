@@ -4,11 +4,16 @@ import DriftlessSQLite
 final class InsertPlan {
   let entity: EntityDescription
   let program: RowProgram
+  /// The number of the hierarchy's root.
+  let root: Int32
   let statement: SQLiteStatement
 
-  init(_ entity: EntityDescription, _ program: RowProgram, _ connection: SQLiteConnection) throws {
+  init(
+    _ entity: EntityDescription, _ program: RowProgram, root: Int32, _ connection: SQLiteConnection
+  ) throws {
     self.entity = entity
     self.program = program
+    self.root = root
     statement = try connection.prepare(program.insertSQL)
     statement.bind(Int64(program.number), at: 2)
   }
@@ -72,6 +77,24 @@ final class UpdatePlan {
 }
 
 extension WriteTransaction {
+  func program(_ number: Int32) throws -> RowProgram {
+    guard let program = schema.program(numbered: number) else {
+      throw StoreError(
+        .invalidArgument, "Entity number \(number) is not in the store's model.",
+        suggestion: "Use entities of the model that the store was opened with.")
+    }
+    return program
+  }
+
+  /// Values are read where they lie, by slot.
+  static func check(_ count: Int, atLeast slotEnd: Int, _ program: RowProgram) throws {
+    guard count < slotEnd else { return }
+    throw StoreError(
+      .invalidArgument,
+      "\(count) values were given for a row of \(program.entity.name), and \(slotEnd) are read.",
+      suggestion: "Give a value for each slot of the entity.")
+  }
+
   static func conflict(_ key: ObjectKey) -> StoreError {
     StoreError(
       .conflict, "An object was changed or deleted by another since it was read.",

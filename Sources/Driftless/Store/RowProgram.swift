@@ -94,7 +94,7 @@ final class RowProgram: Sendable {
       "INSERT INTO \"\(table.name)\" (Z_PK, Z_ENT, Z_OPT"
       + names.map { ", \"\($0)\"" }.joined() + ")"
     insertSQL =
-      columns + " VALUES (?, ?, 1"
+      columns + " VALUES (?, ?, ?"
       + steps.map { ", " + $0.stored("?") + ($0.kind == .anyReference ? ", ?" : "") }.joined() + ")"
     rowColumns = steps.flatMap { step in
       [RowColumn(slot: step.slot, isEntity: false)]

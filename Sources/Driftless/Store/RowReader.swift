@@ -36,14 +36,15 @@ package struct RowReader {
     guard let program, count >= program.slotCount else {
       throw program.map { misfit($0, entity) } ?? unknown(number)
     }
-    decode(program, into: slots)
+    decode(program, into: slots, mapsFiles: true)
     if program.hasExternalData { try checkFiles(program) { slots[$0] } }
   }
 
-  private func decode(_ program: RowProgram, into slots: ValueRoom) {
+  private func decode(_ program: RowProgram, into slots: ValueRoom, mapsFiles: Bool) {
     for step in program.steps {
       // Null has nothing to release.
-      slots.overwriteNull(step.slot, with: step.value(in: statement, at: step.column))
+      slots.overwriteNull(
+        step.slot, with: step.value(in: statement, at: step.column, mapsFiles: mapsFiles))
     }
   }
 
@@ -82,21 +83,39 @@ package struct RowReader {
 
   /// The row's values by slot.
   ///
-  /// - Parameter least: how many slots there are at least, of which those beyond the row's entity are null.
+  /// - Parameters:
+  ///   - least: how many slots there are at least, of which those beyond the row's entity are null.
+  ///   - mapsFiles: whether they are an object's, which are mapped where they lie in files (``MappedFile``).
   /// - Throws: `StoreError`: `lostFile` when a value lies in a file that cannot be read.
-  package mutating func values(least: Int = 0) throws -> [PropertyValue] {
-    let values = try knownValues(least: least)
+  package mutating func values(least: Int = 0, mapsFiles: Bool = false) throws -> [PropertyValue] {
+    let values = try knownValues(least: least, mapsFiles: mapsFiles)
     if let program, program.hasExternalData { try checkFiles(program) { values[$0] } }
     return values
   }
 
   /// The row's values by slot, where null stands for what lies in files that cannot be read: `lost(of:)` tells which those are.
-  package mutating func knownValues(least: Int = 0) throws -> [PropertyValue] {
+  package mutating func knownValues(
+    least: Int = 0, mapsFiles: Bool = false
+  ) throws -> [PropertyValue] {
     let number = statement.entityNumber(1)
     if program?.number != number { program = try program(numbered: number) }
     guard let program else { throw unknown(number) }
     var values = [PropertyValue](repeating: .null, count: max(least, program.slotCount))
-    values.withRoom { decode(program, into: $0) }
+    values.withRoom { decode(program, into: $0, mapsFiles: mapsFiles) }
+    return values
+  }
+
+  /// The values of some slots; the others are null.
+  package mutating func values(
+    where isWanted: (PropertySlot) -> Bool
+  ) throws -> [PropertyValue] {
+    let number = statement.entityNumber(1)
+    if program?.number != number { program = try program(numbered: number) }
+    guard let program else { throw unknown(number) }
+    var values = [PropertyValue](repeating: .null, count: program.slotCount)
+    for step in program.steps where isWanted(program.entity.layout.slots[step.slot]) {
+      values[step.slot] = step.value(in: statement, at: step.column)
+    }
     return values
   }
 
@@ -132,21 +151,18 @@ package struct RowReader {
     let folder = ExternalDataFolder(store: statement.databasePath)
     let name = statement.withBytes(step.column) { ExternalValue.name(in: $0) }
     let slot = program.entity.layout.slots[step.slot]
-    throw StoreError(
-      .lostFile,
+    throw StoreError.lostFile(
       "\(program.entity.name).\(slot.name) of the object with key \(key.key) has its value in a file. "
-        + folder.loss(of: name ?? ""),
-      suggestion:
-        "Put the file back from a copy of the folder. In a store that syncs, syncctl verify "
-        + "--repair takes what the zone has. syncctl store give-up-lost goes on without such values.",
-      keys: [key])
+        + folder.loss(of: name ?? ""), of: statement.databasePath, keys: [key])
   }
 }
 
 extension RowProgram.Step {
   /// The value in a column of a row.
   @inline(__always)
-  func value(in statement: SQLiteStatement, at column: Int32) -> PropertyValue {
+  func value(
+    in statement: SQLiteStatement, at column: Int32, mapsFiles: Bool = false
+  ) -> PropertyValue {
     let type = statement.type(column)
     if type == SQLiteStatement.nullType { return .null }
     switch kind {
@@ -158,7 +174,7 @@ extension RowProgram.Step {
       return .date(
         Date(timeIntervalSinceReferenceDate: ExactDouble.value(in: statement, column, type)))
     case .data: return .data(statement.data(column))
-    case .externalData: return ExternalValue.read(statement, column)
+    case .externalData: return ExternalValue.read(statement, column, isMapped: mapsFiles)
     case .uuid: return statement.uuid(column).map(PropertyValue.uuid) ?? .null
     case .uri: return URL(string: statement.string(column)).map(PropertyValue.uri) ?? .null
     case .decimal: return DecimalStorage.value(in: statement, column)

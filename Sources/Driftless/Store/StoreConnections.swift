@@ -19,13 +19,17 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
   private struct Readers: @unchecked Sendable {  // a connection leaves the pool with its one user
     var idle: [SQLiteConnection] = []
     var snapshots: [WeakSnapshot] = []
-    /// Snapshots that are being made.
+    /// Counted snapshots that are being made.
     var snapshotsToCome = 0
     var isClosed = false
+
+    /// How many there are of those that count.
+    var heldSnapshots: Int { snapshots.count { $0.isCounted && $0.snapshot != nil } }
   }
 
   private struct WeakSnapshot {
     weak var snapshot: StoreSnapshot?
+    let isCounted: Bool
   }
 
   init(file: StoreFile, writer: SQLiteConnection, lock: FileLock?, files: OpenedFiles?) {
@@ -34,6 +38,32 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
     self.writer = writer
     self.lock = lock
     line = ReaderLine(limit: file.options.readersMax)
+    if let lock { writer.whileWaiting = waiting(for: writer, lock) }
+  }
+
+  /// Who waits for another process to commit lets a checkpoint in meanwhile: two that write all the time would keep the lock
+  /// between them for good, and the log would grow.
+  private func waiting(
+    for writer: SQLiteConnection, _ lock: FileLock
+  ) -> (() throws -> Void) throws -> Void {
+    { [unowned writer, files] begin in
+      let patience = writer.busyTimeoutMilliseconds
+      let end = ContinuousClock.now + .milliseconds(patience)
+      writer.busyTimeoutMilliseconds = 0
+      defer { writer.busyTimeoutMilliseconds = patience }
+      var microseconds: UInt32 = 250
+      while true {
+        lock.unlock()
+        usleep(microseconds)  // SQLite tells nobody when another process's transaction ends
+        try lock.lock(.shared, milliseconds: max(patience, StoreTuning.leastWaitMilliseconds))
+        try files?.check()
+        do {
+          return try begin()
+        } catch let error as SQLiteError where error.isBusy && .now < end {}
+        // A save takes some milliseconds.
+        microseconds = min(microseconds * 2, 8_000)
+      }
+    }
   }
 
   /// Runs `body` with the writer, while no checkpointer of any process runs.
@@ -151,12 +181,16 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
 
   /// A connection of its own for a snapshot, which is closed with the others at the latest.
   ///
+  /// - Parameter isCounted: Whether it is one of those of which only so many may be held.
   /// - Throws: `StoreError` (`tooManyQueryGenerations`) where as many are held as may be.
-  func snapshot(_ make: (SQLiteConnection) throws -> StoreSnapshot) throws -> StoreSnapshot {
+  func snapshot(
+    isCounted: Bool, _ make: (SQLiteConnection) throws -> StoreSnapshot
+  ) throws -> StoreSnapshot {
     try readers.withLock { readers in
       guard !readers.isClosed else { throw closed }
       readers.snapshots.removeAll { $0.snapshot == nil }
-      guard readers.snapshots.count + readers.snapshotsToCome < snapshotsMax else {
+      guard isCounted else { return }
+      guard readers.heldSnapshots + readers.snapshotsToCome < snapshotsMax else {
         throw tooManySnapshots
       }
       readers.snapshotsToCome += 1
@@ -171,13 +205,13 @@ final class StoreConnections: @unchecked Sendable {  // under `writing`, or a mu
       }
     }
     let isOpen = readers.withLock { readers in
-      readers.snapshotsToCome -= 1
+      if isCounted { readers.snapshotsToCome -= 1 }
       assert(readers.snapshotsToCome >= 0, "who makes a snapshot has said so")
       guard !readers.isClosed else { return false }
       if case .success(let snapshot) = made {
-        readers.snapshots.append(WeakSnapshot(snapshot: snapshot))
+        readers.snapshots.append(WeakSnapshot(snapshot: snapshot, isCounted: isCounted))
       }
-      assert(readers.snapshots.count <= snapshotsMax, "no more snapshots than may be")
+      assert(readers.heldSnapshots <= snapshotsMax, "no more snapshots than may be")
       return true
     }
     let snapshot = try made.get()

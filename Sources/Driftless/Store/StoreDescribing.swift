@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// What every store answers. The module `CoreData` has subclasses with members of these names, which no class could have
@@ -14,4 +15,12 @@ extension StoreDescribing {
   /// What the store says of itself, as last read or written here.
   @_disfavoredOverload
   public var metadata: StoreMetadata { storedMetadata.withLock { $0 } }
+}
+
+extension PersistentStore: CustomStringConvertible {
+  /// Which store it is, and where; nothing of what it holds.
+  public var description: String {
+    let place = url.map { "at \($0.path)" } ?? "in memory"
+    return "<\(type(of: self)) \(identifier) \(place)>"
+  }
 }

@@ -141,8 +141,13 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
     if error.isBrokenRule {
       self.init(
         .brokenRule, "\(path): \(error.message)",
-        suggestion: "Nothing was changed. Run syncctl store check; update Driftless, and report it."
+        suggestion:
+          "Nothing was changed. Run syncctl store check FILE; update Driftless, and report it."
       )
+      return
+    }
+    if error.message.hasPrefix(ExternalDataFolder.lossWords) {
+      self = .lostFile(error.message, of: path)
       return
     }
     let code: Code =
@@ -158,7 +163,29 @@ public struct StoreError: Error, CustomStringConvertible, Sendable {
       return
     }
     let suggestion = code == .damaged ? Self.wayOutOfDamage(path) : error.suggestion
-    self.init(code, "\(path): \(Self.words(for: error))", suggestion: suggestion)
+    let free =
+      error.isFull && path.hasPrefix("/")
+      ? DiskRoom.words(beside: URL(fileURLWithPath: path)) : nil
+    self.init(
+      code, "\(path): \(free.map { "there is no space left: \($0)" } ?? Self.words(for: error))",
+      suggestion: suggestion)
+  }
+
+  /// A large value lies in a file that cannot be read.
+  ///
+  /// - Parameters:
+  ///   - message: which, and what is in the way.
+  ///   - path: the store's.
+  ///   - keys: of its object.
+  static func lostFile(
+    _ message: String, of path: String, keys: [ObjectKey] = []
+  ) -> StoreError {
+    StoreError(
+      .lostFile, message,
+      suggestion:
+        "Put the file back from a copy of the folder. In a store that syncs, syncctl verify "
+        + "--repair takes what the zone has. syncctl store give-up-lost \(path.shellWord) goes on without such values.",
+      keys: keys)
   }
 
   private static func wayOutOfDamage(_ path: String) -> String {

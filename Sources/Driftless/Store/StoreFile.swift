@@ -144,6 +144,23 @@ enum StoreDefinition {
     if try !ModelInside.isWritten(on: connection) {
       try fillOwn(schema, on: connection)
       try connection.execute(TransactionNotes.takeOver)
+      try countVersions(schema, on: connection)
+    }
+  }
+
+  /// A row that comes back has the number of its change for a version (`WriteTransaction.insert`): numbers begin above the versions
+  /// that rows have which no history counted.
+  private static func countVersions(
+    _ schema: StoreSchema, on connection: SQLiteConnection
+  ) throws {
+    for table in schema.tables {
+      guard
+        case .integer(let version) = try connection.scalar(
+          "SELECT MAX(Z_OPT) FROM \"\(table.name)\" WHERE Z_OPT < \(ReadTransaction.greatestNumber / 2)"
+        ),
+        try version > PrimaryKeyTable.lastKey(of: HistoryEntity.change, on: connection)
+      else { continue }
+      try PrimaryKeyTable.setLastKey(version, of: HistoryEntity.change, on: connection)
     }
   }
 

@@ -46,7 +46,8 @@ public struct StoreOptions: Hashable, Sendable {
 
   /// How many query generations of the store this process holds at once. Each has a connection with two open files and memory of
   /// its own, and the store's log cannot be cut while it is held. One more is refused: who holds one lets go of it when it
-  /// likes, so that waiting for one could take for ever.
+  /// likes, so that waiting for one could take for ever. Those of ``LocalStore/read(_:)`` do not count: there are as many as pieces of
+  /// work (``readersMax``), and they go with them.
   public var queryGenerationsMax = 32
 
   /// Whether the file says of itself, once nobody has it open any more, that it is written with a rollback journal, as one of
@@ -80,6 +81,10 @@ enum StoreTuning {
   /// A WAL of this size is checkpointed after a commit: large enough that random keys meet their pages again
   /// before they are copied into the file, small enough to be read back quickly after a crash.
   static let checkpointBytes = 16 << 20
+  /// A WAL of so many times that size is worth waiting for those who write: others did so each time.
+  static let longLogFactor = 3
+  /// How long nobody waits again for those who write, once it was in vain: each commit would take that long.
+  static let vainWaitPause: Duration = .seconds(1)
   /// How long a checkpoint, which keeps writers waiting, waits for readers.
   static let checkpointWaitMilliseconds: Int32 = 20
   /// How long a store whose log was removed waits for those who write, to save what the log held: longer than a save takes.
@@ -94,8 +99,10 @@ enum StoreTuning {
   /// A value of an attribute that allows it goes to a file of its own when it has more bytes: smaller ones are read faster
   /// from the pages of the store.
   static let externalBytes = 128 << 10
-  /// Rows of a table, its first and its last ones each, that are looked at for one that names a file, where the folder of these is gone.
+  /// Rows of a table, its first and its last ones each, that are looked at for files of large values that are gone.
   static let rowsLookedAt = 10_000
+  /// Files that such rows name of which it is looked whether they are there, of the first and of the last rows each.
+  static let filesLookedAt = 1_000
   /// A difference of this size between the host's clocks is a clock that was set: they run apart by less between two
   /// contacts.
   static let leastClockStepMilliseconds: Int64 = 1000

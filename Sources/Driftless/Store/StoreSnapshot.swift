@@ -51,10 +51,18 @@ final class StoreSnapshot: @unchecked Sendable {  // the connection is used unde
 
 extension PersistentStore {
   /// The store as it is now; nil for a store in memory, which has no other state than the present one.
-  func snapshot() throws -> StoreSnapshot? {
+  ///
+  /// - Parameter isOfRead: Whether it goes with a piece of work that reads it. There are no more of these than work at once
+  ///   (``StoreOptions/readersMax``), so that they take no place from those that are held (``StoreOptions/queryGenerationsMax``).
+  func snapshot(isOfRead: Bool = false) throws -> StoreSnapshot? {
     guard url != nil else { return nil }
     do {
-      return try connections.snapshot { try StoreSnapshot($0, schema, file, openedFiles) }
+      return try connections.snapshot(isCounted: !isOfRead) { connection in
+        let snapshot = try StoreSnapshot(connection, schema, file, openedFiles)
+        // It is this state from now on, whatever is put in the file's place.
+        try content?.check(connection)
+        return snapshot
+      }
     } catch let error as SQLiteError {
       throw told(error)
     }

@@ -78,11 +78,13 @@ package final class SyncLock: Sendable {
         suggestion: "It lets go of what was moved within seconds: try again.")
     }
     let who = holder.isEmpty ? "Another process" : "Process \(holder)"
+    let signal = holder.isEmpty ? "SIGHUP" : "kill -HUP \(holder)"
     return StoreError(
       .syncLocked, "\(who) syncs this store.",
-      suggestion:
-        "Try again when it has ended. A daemon lets go of a store that is taken out of its configuration (SIGHUP)."
-    )
+      suggestion: """
+        Try again when it has ended. Where it is syncd, take the store out of its configuration and have that read again (\(signal)), \
+        then put the store back in the same way; where it keeps no other store, stop it meanwhile.
+        """)
   }
 
   /// Whether nobody else can sync the store. Where the lock's file was removed it is made anew, so that others see whose the

@@ -77,29 +77,48 @@ package final class WriteTransaction: ReadTransaction {
   }
 
   /// Inserts a row and records it. Values are by slot.
-  package func insert(_ entity: EntityDescription, _ key: Int64, values: [PropertyValue]) throws {
+  ///
+  /// A key that this transaction did not give out may have had a row before, which others still know by its version. Each version
+  /// of a row is a change of its own in the history, so that the number of this change is one that no row of the key had.
+  ///
+  /// - Returns: the row's version.
+  @discardableResult
+  package func insert(
+    _ entity: EntityDescription, _ key: Int64, values: [PropertyValue]
+  ) throws -> Int64 {
     try values.withRow { try insert(entity, key, values: $0) }
   }
 
+  @discardableResult
   package func insert(
     _ entity: EntityDescription, _ key: Int64, values: ValueRow
-  ) throws {
+  ) throws -> Int64 {
     let plan = try insertPlan(entity)
+    let isNew = newKeys[plan.root]?.contains(key) ?? false
+    let version = isNew ? 1 : recorder.next
+    try insert(plan, key, values, version: version)
+    return version
+  }
+
+  private func insert(
+    _ plan: InsertPlan, _ key: Int64, _ values: ValueRow, version: Int64
+  ) throws {
     guard values.count >= plan.program.slotCount else {
       // What is not given is null.
       let rest = [PropertyValue](repeating: .null, count: plan.program.slotCount - values.count)
-      return try insert(entity, key, values: values.array + rest)
+      return try (values.array + rest).withRow { try insert(plan, key, $0, version: version) }
     }
     try whole {
       try keeping(ObjectKey(entity: plan.program.number, key: key), nil, values) { values in
         plan.statement.bind(key, at: 1)
-        try RowBinder.run(plan.statement, plan.program.steps, values, at: 3) { _ in }
+        plan.statement.bind(version, at: 3)
+        try RowBinder.run(plan.statement, plan.program.steps, values, at: 4) { _ in }
       }
       try recorder.recordInsert(key, plan.program)
     }
   }
 
-  /// Inserts rows of one entity and records them.
+  /// Inserts rows of one entity whose keys never had any, and records them.
   package func insert(_ entity: EntityDescription, _ rows: NewRows) throws {
     let program = try program(schema.entityNumber(of: entity))
     try Self.check(rows.slotCount, atLeast: program.slotCount, program)
@@ -121,9 +140,10 @@ package final class WriteTransaction: ReadTransaction {
   }
 
   private func insertFew(_ entity: EntityDescription, _ rows: NewRows) throws {
+    let plan = try insertPlan(entity)
     for row in 0..<rows.count {
       let values = (0..<entity.layout.slots.count).map { rows.value(row, $0) }
-      try insert(entity, rows.keys[row], values: values)
+      try values.withRow { try insert(plan, rows.keys[row], $0, version: 1) }
     }
   }
 
@@ -220,7 +240,8 @@ package final class WriteTransaction: ReadTransaction {
   private func insertPlan(_ entity: EntityDescription) throws -> InsertPlan {
     if let inserting, inserting.entity === entity { return inserting }
     let plan = try InsertPlan(
-      entity, try program(schema.entityNumber(of: entity)), connection)
+      entity, try program(schema.entityNumber(of: entity)),
+      root: schema.entityNumber(of: entity.rootEntity), connection)
     inserting = plan
     return plan
   }
@@ -238,24 +259,6 @@ package final class WriteTransaction: ReadTransaction {
       kept: kept(of: program), connection)
     updating = plan
     return plan
-  }
-
-  private func program(_ number: Int32) throws -> RowProgram {
-    guard let program = schema.program(numbered: number) else {
-      throw StoreError(
-        .invalidArgument, "Entity number \(number) is not in the store's model.",
-        suggestion: "Use entities of the model that the store was opened with.")
-    }
-    return program
-  }
-
-  /// Values are read where they lie, by slot.
-  private static func check(_ count: Int, atLeast slotEnd: Int, _ program: RowProgram) throws {
-    guard count < slotEnd else { return }
-    throw StoreError(
-      .invalidArgument,
-      "\(count) values were given for a row of \(program.entity.name), and \(slotEnd) are read.",
-      suggestion: "Give a value for each slot of the entity.")
   }
 
   // MARK: History

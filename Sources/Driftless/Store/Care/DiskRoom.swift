@@ -32,10 +32,29 @@ package struct DiskRoom: Hashable, Sendable {
   }
 
   /// What the smallest transaction of a sync takes at most: it notes how the sync went.
-  private static let smallest = 64 << 10
+  package static let smallest = 64 << 10
+
+  /// What it takes at most to open a store that nobody has open, and note something in it: the memory of its log, what the opening
+  /// notes, and the note.
+  package static let toNote = logIndex + 2 * smallest
+
+  /// SQLite's `-shm` is of pages of so many bytes, of which a short log has one.
+  private static let logIndex = 32 << 10
+
+  /// What is to be freed of that on the file system of a file: all of it where that does not say what is free.
+  package static func lacking(beside file: URL) -> Int {
+    max(smallest, toNote - (beside(file)?.free ?? 0))
+  }
 
   /// Whether not even that has room: then a sync that fails cannot say so in the store.
   package var isFull: Bool { free < Self.smallest }
+
+  /// What the file system of a file has free, as the rest of a sentence; nil where it does not say.
+  package static func words(beside file: URL) -> String? {
+    beside(file).map {
+      "the file system of \(file.deletingLastPathComponent().path) has \($0.free) bytes free"
+    }
+  }
 
   /// Whether so many bytes more leave the reserve.
   package func has(_ bytes: Int) -> Bool { free - reserve >= bytes }

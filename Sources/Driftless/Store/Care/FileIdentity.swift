@@ -234,7 +234,7 @@ extension PersistentStore {
 
   /// Whether the store's file is another than the one that its notes are of: a copy, or that one put back, which has not synced since.
   package func isOfOtherFile(_ transaction: ReadTransaction) throws -> Bool {
-    guard try transaction.setting(FileIdentity.copySetting) == nil else { return true }
+    guard try !transaction.isNotedAsCopy else { return true }
     guard let url, try transaction.setting(FileIdentity.setting) != nil else { return false }
     return try look(at: url.path, transaction)?.isOther ?? false
   }
@@ -277,10 +277,17 @@ extension PersistentStore {
   }
 }
 
+extension ReadTransaction {
+  /// Whether the store turned out to be a copy, and its engine has not taken note.
+  package var isNotedAsCopy: Bool {
+    get throws { try setting(FileIdentity.copySetting) != nil }
+  }
+}
+
 extension WriteTransaction {
   /// Whether the store turned out to be a copy since the last call.
   package func takeCopyNote() throws -> Bool {
-    guard try setting(FileIdentity.copySetting) != nil else { return false }
+    guard try isNotedAsCopy else { return false }
     try setSetting(FileIdentity.copySetting, nil)
     return true
   }

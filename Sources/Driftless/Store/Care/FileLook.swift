@@ -20,6 +20,9 @@ struct FileStamp: Hashable {
     changed = Self.nanoseconds(status.st_ctim)
   }
 
+  /// Whether it is of a file.
+  func isOf(_ file: FileNumber?) -> Bool { number == file }
+
   private static func nanoseconds(_ time: timespec) -> Int64 {
     Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
@@ -42,6 +45,19 @@ final class FileLook: Sendable {
   }
 
   private let seen = Mutex<Seen?>(nil)
+  /// The file as it was when a question about it was answered last.
+  private let answered = Mutex<FileStamp?>(nil)
+
+  /// Asks about the file, unless nobody wrote into it since an answer, as far as that can be told.
+  ///
+  /// - Parameter question: Whether it got an answer.
+  func ask(_ url: URL, _ question: () -> Bool) {
+    let stamp = FileStamp(of: url.path)
+    let isSettled = stamp?.isSettled ?? false
+    guard stamp == nil || answered.withLock({ $0 }) != stamp else { return }
+    let isAnswered = question()
+    answered.withLock { $0 = isAnswered && isSettled ? stamp : nil }
+  }
 
   /// - Throws: `SQLiteError` where the file alone is no database.
   func look(_ url: URL) throws -> StrayLogs.Look {

@@ -172,14 +172,20 @@ extension OpenedFiles.Change {
 
 extension PersistentStore {
   /// Whether another file took the place of the one that is open here, or that or a file beside it was moved or removed: what
-  /// would be read and written here is in a file that nobody else sees. Reads and writes throw then; opened again, the store
+  /// would be read and written here is in a file that nobody else sees. Or the store in the file was destroyed, or another one was
+  /// put in its place: what was read here is of objects that it does not have. Reads and writes throw then; opened again, the store
   /// goes on with what is there.
   public var isReplaced: Bool { fileChange != nil }
 
   /// What became of its files while it was open, as a sentence; nil when they are what they were.
   package var fileChange: String? {
     guard !connections.isClosed else { return nil }
-    return openedFiles?.change()?.text
+    if let change = openedFiles?.change() { return change.text }
+    guard let content else { return nil }
+    let isThere = try? connections.withReader(waits: false) { connection in
+      try connection.reading { try content.isThere(connection) }
+    }
+    return isThere == false ? content.text : nil
   }
 
   /// What SQLite said; or what became of the store's files meanwhile, where that is why.

@@ -9,9 +9,13 @@ extension PersistentStore {
   /// ``replace(at:withStoreAt:)``; to use it beside the store, give it a new identity first.
   /// - Parameters:
   ///   - url: Where no file is.
+  ///   - copiesFiles: Whether files of large values are copied, byte for byte. Else those on the same file system get a second name
+  ///     (a hard link), which takes no room: what damages such a file in its place damages it for both.
   ///   - progress: Called with the part that is done, 0 … 1; it ends the backup by throwing.
   /// - Throws: `StoreError`; nothing is left at `url`.
-  public func backup(to url: URL, progress: (Double) throws -> Void = { _ in }) throws {
+  public func backup(
+    to url: URL, copiesFiles: Bool = false, progress: (Double) throws -> Void = { _ in }
+  ) throws {
     guard !FileManager.default.fileExists(atPath: url.path) else {
       throw StoreError(
         .invalidArgument, "There is a file at \(url.path).",
@@ -23,7 +27,8 @@ extension PersistentStore {
         try NewFile.write(at: url) { partial in
           let copy = try SQLiteConnection(path: partial.path, mode: .readWriteCreate)
           defer { copy.close() }
-          try copyAll(from: connection, to: copy, at: url, progress: progress)
+          try copyAll(
+            from: connection, to: copy, at: url, sharesFiles: !copiesFiles, progress: progress)
         }
       }
     } catch let error as SQLiteError {
@@ -44,7 +49,10 @@ extension PersistentStore {
         suggestion: "Open it without the read-only option.")
     }
     do {
-      try connections.withWriter { try $0.execute("VACUUM") }
+      try connections.withWriter { writer in
+        try writer.transaction(.immediate) { try content?.checkBeforeWriting(writer) }
+        try writer.execute("VACUUM")
+      }
       checkpointNow(sweeps: true)
     } catch let error as SQLiteError {
       throw StoreError(error, path: file.name)
@@ -53,6 +61,12 @@ extension PersistentStore {
 }
 
 extension PersistentStore {
+  /// Copies a write-ahead log of so many bytes into the file and cuts it: on a small disk it takes the room that others need.
+  package func cutLog(ofBytes least: Int) {
+    guard let checkpointer, checkpointer.walBytes >= least else { return }
+    checkpointNow()
+  }
+
   /// Whether the file has Driftless's tables: one that Core Data wrote has them once it was opened for writing.
   package func hasOwnTables() throws -> Bool {
     try read { try ModelInside.exists(on: $0.connection) }
@@ -90,19 +104,24 @@ extension PersistentStore {
   /// Copies one state of the store: the files beside it first, since a row may only name a file that is there.
   func copyAll(
     from connection: SQLiteConnection, to copy: SQLiteConnection, at url: URL,
-    progress: (Double) throws -> Void
+    sharesFiles: Bool = true, progress: (Double) throws -> Void
   ) throws {
     try connection.withSnapshot {
+      try content?.check(connection)
       let names = try ExternalData.referenced(schema.externalColumns, connection)
       let folder = ExternalDataFolder(store: url.path)
       let copied = try self.url.map {
-        try ExternalDataFolder(store: $0.path).copy(names, to: folder)
+        try ExternalDataFolder(store: $0.path).copy(
+          names, to: folder, isLinked: sharesFiles)
       }
       do {
         try connection.backUp(to: copy, progress: progress)
         try FileIdentity.markCopy(copy)
+        // What lies beside the store is not the copy's, and stays when that is destroyed.
+        if try StoreSettings.exist(on: copy) { try KeptCopies.set([], on: copy) }
       } catch {
         folder.remove(copied ?? [])
+        if copied?.isEmpty == false { folder.removeEmpty() }
         throw error
       }
     }
@@ -212,6 +231,13 @@ enum NewFile {
     for suffix in ["", "-journal", "-wal", "-shm"] { unlink(url.path + suffix) }
   }
 
+  /// Removes a store, and all that lies beside it.
+  static func removeStore(_ url: URL) {
+    remove(url)
+    for suffix in StorePath.suffixes { unlink(url.path + suffix) }
+    ExternalDataFolder(store: url.path).destroy()
+  }
+
   /// Waits until a file or folder is on the disk.
   static func synchronize(_ url: URL) throws {
     let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
@@ -220,10 +246,5 @@ enum NewFile {
     guard fsync(descriptor) == 0 else { throw failure(url) }
   }
 
-  private static func failure(_ url: URL) -> StoreError {
-    StoreError(
-      errno == ENOSPC ? .diskFull : .cannotOpen,
-      "\(url.path) cannot be written: \(String(cString: strerror(errno))).",
-      suggestion: "Check the folder, its rights and its free space.")
-  }
+  private static func failure(_ url: URL) -> StoreError { .unwritten(url, errno) }
 }

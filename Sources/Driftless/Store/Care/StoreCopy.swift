@@ -35,10 +35,7 @@ extension PersistentStore {
       if file.url == nil, !copy.isReadOnly { try copy.moveLargeValuesOut() }
       return copy
     } catch {
-      for suffix in ["", "-wal", "-shm", "-journal"] + StorePath.suffixes {
-        unlink(url.path + suffix)
-      }
-      ExternalDataFolder(store: url.path).destroy()
+      NewFile.removeStore(url)
       throw error
     }
   }
@@ -75,14 +72,14 @@ extension PersistentStore {
     do {
       try connections.withReader { connection in
         try connection.withSnapshot {
+          try content?.check(connection)
           let folder = self.file.url.map { ExternalDataFolder(store: $0.path) }
           let lost = try ExternalData.referenced(schema.externalColumns, connection)
-            .subtracting(folder?.names ?? [])
-          guard lost.isEmpty else {
-            throw StoreError(
-              .damaged,
-              "\(lost.count) values lie in files beside \(self.file.name) that are not there.",
-              suggestion: "Put the files back from a copy.")
+            .filter { folder?.has($0) != true }
+          if let first = lost.min() {
+            throw StoreError.lostFile(
+              "\(lost.count) values of \(self.file.name) lie in files that cannot be read. "
+                + (folder?.loss(of: first) ?? ""), of: self.file.name)
           }
           try connection.backUp(to: memory) { _ in }
           try takeLargeValuesIn(memory, from: folder)

@@ -10,6 +10,10 @@ extension PersistentStore {
   /// - Returns: The new identifier.
   package func rekey(_ body: (WriteTransaction) throws -> Void = { _ in }) throws -> String {
     let identifier = UUID().uuidString
+    var isRenamed = false
+    content?.expect(identifier)
+    // Connections that look at the file later find the new one: that is no other store in its place.
+    defer { content?.finishRename(isRenamed: isRenamed) }
     _ = try write(TransactionInfo()) { transaction in
       let connection = transaction.connection
       try transaction.renewMintPrefix()
@@ -18,6 +22,7 @@ extension PersistentStore {
       try MetadataTable.setIdentifier(identifier, on: connection)
       try body(transaction)
     }
+    isRenamed = true
     return identifier
   }
 }

@@ -4,23 +4,31 @@ public import Foundation
 extension PersistentStore {
   /// Empties the store at a URL, so that the next who opens it makes it anew.
   ///
-  /// The file stays, since other processes may have it open; they see that it is empty. Nobody may be syncing it.
+  /// The file stays, since other processes may have it open: what they read or write throws `fileReplaced`, also once another
+  /// store was made in it. Copies that automatic migrations kept of it are removed. Nobody may be syncing it.
   /// - Throws: `StoreError`: `syncLocked` or `busy` while somebody uses it, `strayLog` where its log is another's, or what
   ///   SQLite says of the file.
   public static func destroy(at url: URL) throws {
     let url = StorePath.resolved(url)
     guard FileManager.default.fileExists(atPath: url.path) else { return }
+    var copies: [String] = []
     try withStoreAlone(at: url) { connection in
+      // A store that is damaged goes as well.
+      copies = (try? KeptCopies.names(on: connection)) ?? []
       try connection.emptyDatabase()
     }
     ExternalDataFolder(store: url.path).destroy()
+    KeptCopies.remove(copies, of: url)
   }
 
   /// Puts the content of one store in place of another's, in one transaction: those who have it open see either the one or
   /// the other, whenever the process ends. Meanwhile the content is on the disk once more, beside the store.
   ///
-  /// The store becomes what the source is, its identifier included. A replica that is put back this way is another replica
-  /// when it syncs next, and gives new objects identities that it never gave out.
+  /// The store becomes what the source is, its identifier included. Where that is another one than before, those who have the
+  /// former one open can no more read or write it (`fileReplaced`). Where it is the same, a copy of before is put back: objects made
+  /// after it are gone, and their keys are not given out again. A replica that is put back this way is another replica
+  /// when it syncs next, and gives new objects identities that it never gave out. A copy of another model, as from before a
+  /// migration, is another store to those who have it open (`fileReplaced`). What automatic migrations kept of the store stays.
   /// - Throws: `StoreError`: `syncLocked`, `strayLog`, and `busy` while somebody writes or reads an older state, whom it waits
   ///   for; the store is then as it was.
   public static func replace(at url: URL, withStoreAt source: URL) throws {
@@ -40,6 +48,11 @@ extension PersistentStore {
             "Close what reads it (a snapshot, a context's query generation), and try again.")
       }
       let former = try StoreSettings.exist(on: connection) ? LogLink.of(connection) : nil
+      // What is damaged says none.
+      let isSame = (try? MetadataTable.identifier(on: connection)) == original.identifier
+      // They lie beside the file still, whatever is in it.
+      let kept = (try? KeptCopies.names(on: connection)) ?? []
+      let keys = isSame ? (try? PrimaryKeyTable.lastKeys(on: connection)) ?? [:] : [:]
       let partial = NewFile.partialURL(of: url)
       NewFile.remove(partial)
       defer { NewFile.remove(partial) }
@@ -52,7 +65,10 @@ extension PersistentStore {
       if try StoreSettings.exist(on: copy) {
         // Until the log is in the file, it goes on from what the file has now.
         try LogLink(base: former?.own ?? 0).write(copy)
+        try KeptCopies.set(kept, on: copy)
       }
+      // Who has the store open knows objects that were made after the copy: no other one gets their keys.
+      try PrimaryKeyTable.raiseLastKeys(to: keys, on: copy)
       // The file says that it has no write-ahead log as long as it has a rollback journal, whatever page is written first.
       _ = try copy.scalar("PRAGMA journal_mode = DELETE")
       try copy.withSnapshot { try copy.backUp(to: connection) { _ in } }

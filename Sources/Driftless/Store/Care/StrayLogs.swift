@@ -9,15 +9,21 @@ public import Foundation
 enum StrayLogs {
   /// Looks at the write-ahead log. The journal is looked at with what else may stand in a file's way (`StoreObstacle`).
   ///
-  /// - Parameter looks: How the two are looked at: each by a connection of its own, where nobody has the file open yet.
+  /// - Parameters:
+  ///   - looks: How the two are looked at: each by a connection of its own, where nobody has the file open yet.
+  ///   - asksAgain: Whether the caller asks again later where somebody has the file locked.
+  /// - Returns: Whether that was seen: not where somebody keeps the file locked, or it cannot be read now.
   /// - Throws: `StoreError` with code `strayLog` where the log is not the file's; `busy` where a process has the file's log,
   ///   and its name is gone.
-  static func check(_ url: URL, _ looks: Looks? = nil) throws {
+  @discardableResult
+  static func check(
+    _ url: URL, _ looks: Looks? = nil, asksAgain: Bool = false
+  ) throws -> Bool {
     try RemovedLog.awaitCompletion(of: url)
     if isWithoutFile(url) { throw failureOfLoneLog(of: url) }
-    if try hasStrayLog(url, looks ?? Looks(url)) {
-      throw failure(of: WriteAheadLog.path(of: url), beside: url)
-    }
+    let isStray = try hasStrayLog(url, looks ?? Looks(url), asksAgain: asksAgain)
+    if isStray == true { throw failure(of: WriteAheadLog.path(of: url), beside: url) }
+    return isStray != nil
   }
 
   /// What the file says alone, and what it says with its log.
@@ -40,7 +46,7 @@ enum StrayLogs {
   static func next(_ url: URL) throws -> String? {
     if isWithoutFile(url) { return WriteAheadLog.path(of: url) }
     if try journalFailure(url) != nil { return url.path + "-journal" }
-    guard WriteAheadLog.hasPages(url), try isStray(url, Looks(url)) else { return nil }
+    guard WriteAheadLog.hasPages(url), try isStray(url, Looks(url)) == true else { return nil }
     return WriteAheadLog.path(of: url)
   }
 
@@ -78,32 +84,40 @@ enum StrayLogs {
         """)
   }
 
-  /// Whether the log goes on from another content of the file. It is not told where somebody works in the file alone, who
-  /// has looked before.
-  private static func hasStrayLog(_ url: URL, _ looks: Looks) throws -> Bool {
+  /// Whether the log goes on from another content of the file; nil where that cannot be seen now. It is not told where
+  /// somebody works in the file alone, who has looked before.
+  private static func hasStrayLog(
+    _ url: URL, _ looks: Looks, asksAgain: Bool
+  ) throws -> Bool? {
     guard WriteAheadLog.hasPages(url), FileNumber.size(of: url.path) ?? 0 > 0 else { return false }
     let path = url.path + "-driftless-lock"
     // Nobody copies the log into the file meanwhile. Who may not lock the file looks twice.
-    guard access(path, R_OK | W_OK) == 0 else {
-      return try isStray(url, looks) && isStray(url, looks)
+    func lookTwice() throws -> Bool? {
+      let first = try isStray(url, looks)
+      return first == true ? try isStray(url, looks) : first
     }
+    guard access(path, R_OK | W_OK) == 0 else { return try lookTwice() }
     let lock = try FileLock(path: path)
-    guard lock.tryShared(milliseconds: StoreTuning.checkpointWaitMilliseconds) else { return false }
+    guard lock.tryShared(milliseconds: StoreTuning.checkpointWaitMilliseconds) else {
+      // Who has it copies the log, and may have been stopped in that; or moves it away, as it is not the file's.
+      return asksAgain ? nil : try lookTwice()
+    }
     defer { lock.unlock() }
     return try isStray(url, looks)
   }
 
-  private static func isStray(_ url: URL, _ looks: Looks) throws -> Bool {
+  private static func isStray(_ url: URL, _ looks: Looks) throws -> Bool? {
     let alone: Look
     do { alone = try looks.alone() } catch is SQLiteError {
       // The log was copied into it in part, or it is no store.
-      return false
+      return nil
     }
     let isOfAnother: Bool
     do { isOfAnother = try looks.together().isStray(over: alone) } catch let error
       as SQLiteError
     {
-      isOfAnother = error.isCorrupt
+      guard error.isCorrupt else { return nil }
+      isOfAnother = true
     }
     return isOfAnother && Look.isWhole(url)
   }
@@ -263,8 +277,10 @@ extension PersistentStore {
   /// it is open.
   ///
   /// - Throws: `StoreError` with code `strayLog`, or `fileReplaced` where it is not the file that is open.
-  package func checkLog() throws {
-    guard let url, !isReadOnly else { return }
+  /// - Returns: Whether that was seen: not where somebody keeps the file locked, or it cannot be read now.
+  @discardableResult
+  package func checkLog() throws -> Bool {
+    guard let url, !isReadOnly else { return true }
     try openedFiles?.check()
     do {
       let looks = StrayLogs.Looks(
@@ -275,10 +291,27 @@ extension PersistentStore {
             try connection.reading { try StrayLogs.Look(connection) }
           }
         })
-      try StrayLogs.check(url, looks)
+      return try StrayLogs.check(url, looks, asksAgain: true)
     } catch let error as SQLiteError {
       throw StoreError(error, path: url.path)
     }
+  }
+
+  /// As ``checkLog()``, for who asks again and again: nil as well where the file was not written since a look that told.
+  package var strayLogSinceLastLook: StoreError? {
+    guard let url else { return nil }
+    var found: StoreError?
+    fileLook.ask(url) {
+      do {
+        return try checkLog()
+      } catch let error as StoreError where error.code == .strayLog {
+        found = error
+        return true
+      } catch {
+        return false
+      }
+    }
+    return found
   }
 
   /// Moves logs that are not the file's own out of its way, as ``StoreError/Code/strayLog`` tells of them: the file is then

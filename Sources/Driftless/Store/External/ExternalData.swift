@@ -15,10 +15,11 @@ final class ExternalData: Sendable {
     var dropped: [String] = []
     /// Files that no row of the newest state names.
     var obsolete: [String] = []
+    /// The number of the file's schema as the first of them became obsolete.
+    var schemaNumber: Int64?
   }
 
   let folder: ExternalDataFolder
-  private let waits: Bool
   private let state = Mutex(State())
   /// The columns that hold such values.
   private let columns: [(table: String, column: String)]
@@ -29,7 +30,6 @@ final class ExternalData: Sendable {
     columns = schema.externalColumns
     guard !columns.isEmpty else { return nil }
     folder = ExternalDataFolder(store: url.path)
-    waits = file.options.durability == .full
   }
 
   /// Prepares the connection that writes.
@@ -41,7 +41,7 @@ final class ExternalData: Sendable {
         return Self.inline(values)
       }
       let name = try folder.write(
-        bytes, prefix: (try? StoreSettings.mintPrefix(on: own)) ?? [], waits: waits)
+        bytes, prefix: (try? StoreSettings.mintPrefix(on: own)) ?? [])
       state.withLock { $0.written.append(name) }
       return .blob(ExternalValue.name(name))
     }
@@ -97,9 +97,20 @@ final class ExternalData: Sendable {
 
   // MARK: Transactions
 
+  /// The transaction is about to commit: the files that its rows name are on the disk before they are. Also where a save does not
+  /// wait: the system may write the log before the files, whoever copies it into the store's file, and a row would stay whose
+  /// value is cut off.
+  func synchronize() throws {
+    let written = state.withLock { $0.written }
+    if !written.isEmpty { try folder.synchronize(written) }
+  }
+
   /// What the transaction let go of is obsolete; readers may see it still.
-  func committed() {
+  func committed(_ connection: SQLiteConnection) {
     state.withLock { state in
+      if state.obsolete.isEmpty, !state.dropped.isEmpty {
+        state.schemaNumber = try? connection.schemaNumber()
+      }
       state.obsolete += state.dropped
       state.written = []
       state.dropped = []
@@ -119,12 +130,20 @@ final class ExternalData: Sendable {
   }
 
   /// All of the write-ahead log is in the file and it was cut, so nobody sees an older state than the newest.
-  func nobodyReadsBehind() {
-    let obsolete = state.withLock { state in
+  func nobodyReadsBehind(_ writer: SQLiteConnection) {
+    let (obsolete, number) = state.withLock { state in
       defer { state.obsolete = [] }
-      return state.obsolete
+      return (state.obsolete, state.schemaNumber)
     }
-    folder.remove(obsolete)
+    guard !obsolete.isEmpty else { return }
+    let prefix = (try? StoreSettings.mintPrefix(on: writer)) ?? []
+    if let number, (try? writer.schemaNumber()) == number {
+      return folder.remove(obsolete, prefix: prefix)
+    }
+    // A copy of the store may have been put back meanwhile, whose rows name them again. Where they cannot be looked at, the
+    // files stay until they are swept up.
+    guard let names = try? referenced(writer) else { return }
+    folder.remove(obsolete.filter { !names.contains($0) }, prefix: prefix)
   }
 
   /// The files that rows name.

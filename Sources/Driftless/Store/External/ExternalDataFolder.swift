@@ -3,9 +3,9 @@ import Foundation
 import Glibc
 
 /// The folder beside a store with values that are too large for its pages: `.NAME_SUPPORT/_EXTERNAL_DATA`, a file a
-/// value, named by a UUID. It lies where Core Data has it.
+/// value, named by a UUID (``ExternalFileName``). It lies where Core Data has it.
 ///
-/// The UUID begins with the prefix of the identities that the store's file gives (``MintPrefix``), so that it is known who wrote it:
+/// The name begins with the prefix of the identities that the store's file gives (``MintPrefix``), so that it is known who wrote it:
 /// the folder may have been another's before, who was moved away and has his files here still.
 struct ExternalDataFolder: Sendable {
   let url: URL
@@ -49,23 +49,29 @@ struct ExternalDataFolder: Sendable {
     }
   }
 
-  /// What a file holds; nil for one that is gone, or that cannot be read.
-  func read(_ name: String) -> Data? {
+  /// What a file holds; nil for one that is gone, that cannot be read, or that is not as long as its value.
+  ///
+  /// - Parameter isMapped: whether it may be mapped, which a program does not survive where the file is cut off later.
+  func read(_ name: String, isMapped: Bool = false) -> Data? {
     // A pipe that came into a file's place would be waited for, and a device read without end.
     let descriptor = open(file(name).path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     var status = stat()
-    guard fstat(descriptor, &status) == 0, Self.obstacle(status) == nil else { return nil }
-    guard status.st_size > 0 else { return Data() }
-    return try? handle.read(upToCount: Int(status.st_size)) ?? Data()
+    guard fstat(descriptor, &status) == 0, Self.obstacle(status, name) == nil else { return nil }
+    let count = Int(status.st_size)
+    if isMapped, let mapped = MappedFile.data(of: descriptor, count: count) { return mapped }
+    // It may have been cut off since.
+    let bytes = try? handle.read(upToCount: count) ?? Data()
+    return bytes?.count == count ? bytes : nil
   }
 
-  /// Whether there is a file that can be read.
+  /// Whether there is a file that can be read, as long as its value.
   func has(_ name: String) -> Bool {
     var status = stat()
     let path = file(name).path
-    return stat(path, &status) == 0 && Self.obstacle(status) == nil && access(path, R_OK) == 0
+    return stat(path, &status) == 0 && Self.obstacle(status, name) == nil
+      && access(path, R_OK) == 0
   }
 
   /// What is in the way of reading a file.
@@ -76,63 +82,73 @@ struct ExternalDataFolder: Sendable {
       if stat(path, &status) != 0 || access(path, R_OK) != 0 {
         String(cString: strerror(errno))
       } else {
-        Self.obstacle(status) ?? String(cString: strerror(EIO))
+        Self.obstacle(status, name) ?? String(cString: strerror(EIO))
       }
-    return "The file of a large value cannot be read: \(path): \(reason)."
+    return "\(Self.lossWords): \(path): \(reason)."
   }
 
-  /// Why what lies under a name is no file of a value.
-  private static func obstacle(_ status: stat) -> String? {
+  /// How it begins what says that a file is lost.
+  static let lossWords = "The file of a large value cannot be read"
+
+  /// Why what lies under a name is no file of a value, or not all of it.
+  private static func obstacle(_ status: stat, _ name: String) -> String? {
     guard status.st_mode & S_IFMT == S_IFREG else {
       return "it is \(status.st_mode & S_IFMT == S_IFDIR ? "a folder" : "no plain file")"
     }
-    return status.st_size > bytesMax
-      ? "it has \(status.st_size) bytes, more than any value" : nil
+    // Small values lie in the row. A file without pages is what a power cut leaves of one that nobody waited for.
+    if status.st_size == 0 { return "it is empty, and no value is that is kept in a file" }
+    let size = Int64(status.st_size)
+    if size > bytesMax { return "it has \(size) bytes, more than any value" }
+    guard let length = ExternalFileName.length(in: name), length != size else { return nil }
+    let words = "it has \(size) bytes, and its value \(length)"
+    return size < length ? "it was cut off: \(words)" : words
   }
 
   func file(_ name: String) -> URL { url.appendingPathComponent(name) }
 
   /// Makes a folder that only its user may enter, as the store's file is.
   private static func create(_ folder: URL) throws {
-    try FileManager.default.createDirectory(
-      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    try StoreError.writing(folder) {
+      try FileManager.default.createDirectory(
+        at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
   }
 
-  /// Writes a value to a file of its own, and waits until it is on the disk: the row that names it comes after.
+  /// Writes a value to a file of its own. It is on the disk after ``synchronize(_:)``.
   ///
   /// - Parameter prefix: what the name begins with.
-  func write(_ bytes: Data, prefix: [UInt8], waits: Bool) throws -> String {
+  func write(_ bytes: Data, prefix: [UInt8]) throws -> String {
     let manager = FileManager.default
     if !manager.fileExists(atPath: url.path) {
       let parent = url.deletingLastPathComponent()
       let made = [parent, url].filter { !manager.fileExists(atPath: $0.path) }
       try Self.create(url)
       for folder in made { giveToOwner(folder) }
-      if waits { try NewFile.synchronize(url.deletingLastPathComponent()) }
+      for folder in made { try NewFile.synchronize(folder.deletingLastPathComponent()) }
     }
-    let name = Self.name(prefix)
-    do {
-      try write(bytes, to: file(name).path, waits: waits)
-      if waits { try NewFile.synchronize(url) }
-    } catch {
-      remove([name])
-      throw error
+    while true {
+      let name = ExternalFileName.make(prefix: prefix, length: bytes.count)
+      let descriptor = StoreSideFile.create(file(name).path, beside: store.path)
+      guard descriptor >= 0 else {
+        // It is another value's.
+        if errno == EEXIST { continue }
+        throw Self.unwritten(file(name).path)
+      }
+      defer { close(descriptor) }
+      do {
+        try write(bytes, to: descriptor, file(name).path)
+      } catch {
+        remove([name])
+        throw error
+      }
+      return name
     }
-    return name
   }
 
-  private static func name(_ prefix: [UInt8]) -> String {
-    let random = UUID()
-    let own = prefix.prefix(prefixLength)
-    let bytes = Data(own) + random.networkBytes.dropFirst(own.count)
-    return (UUID(networkBytes: bytes) ?? random).uuidString
-  }
-
-  private static let prefixLength = 6
-
-  private static func isNamed(_ name: String, by prefix: [UInt8]) -> Bool {
-    guard prefix.count == prefixLength, let uuid = UUID(uuidString: name) else { return false }
-    return uuid.networkBytes.starts(with: prefix)
+  /// Waits until files, and their names, are on the disk.
+  func synchronize(_ names: some Sequence<String>) throws {
+    for name in names { try NewFile.synchronize(file(name)) }
+    try NewFile.synchronize(url)
   }
 
   private func giveToOwner(_ folder: URL) {
@@ -142,27 +158,32 @@ struct ExternalDataFolder: Sendable {
     close(descriptor)
   }
 
-  private func write(_ bytes: Data, to path: String, waits: Bool) throws {
-    func failure() -> SQLiteError {
-      .system(errno, "\(path) cannot be written: \(String(cString: strerror(errno)))")
-    }
-    let descriptor = StoreSideFile.create(path, beside: store.path)
-    guard descriptor >= 0 else { throw failure() }
-    defer { close(descriptor) }
+  private func write(_ bytes: Data, to descriptor: Int32, _ path: String) throws {
     try bytes.withUnsafeBytes { bytes in
       var done = 0
       while done < bytes.count {
         let count = Glibc.write(
           descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done)
-        guard count > 0 else { throw failure() }
+        guard count > 0 else { throw Self.unwritten(path) }
         done += count
       }
     }
-    if waits, fsync(descriptor) != 0 { throw failure() }
+  }
+
+  private static func unwritten(_ path: String) -> SQLiteError {
+    .system(errno, "\(path) cannot be written: \(String(cString: strerror(errno)))")
   }
 
   func remove(_ names: some Sequence<String>) {
     for name in names { unlink(file(name).path) }
+  }
+
+  /// Removes files that no row names any more. Where another database has the folder as well, as a second backup of the store
+  /// has, its rows may name those that the store's file has not written itself: they stay.
+  ///
+  /// - Parameter prefix: what names of its own begin with.
+  func remove(_ names: [String], prefix: [UInt8]) {
+    remove(isShared ? names.filter { ExternalFileName.isNamed($0, by: prefix) } : names)
   }
 
   /// Removes the files that no row names, of those that the store's file has written itself: others may be of a store that was here
@@ -171,30 +192,38 @@ struct ExternalDataFolder: Sendable {
   /// - Parameter prefix: what names of its own begin with.
   func sweep(keeping referenced: Set<String>, prefix: [UInt8]) {
     guard !isShared else { return }
-    remove(names.filter { !referenced.contains($0) && Self.isNamed($0, by: prefix) })
+    remove(names.filter { !referenced.contains($0) && ExternalFileName.isNamed($0, by: prefix) })
   }
 
   /// Gives another store files of this one. A file is never changed, so two stores may share it. One that is gone is gone
-  /// for both. A file that is there counts where it is as long as this one: what broke off while it was written is shorter.
+  /// for both, and so is one that was cut off. A file that is there counts where it is as long as this one: what broke off while it
+  /// was written is shorter.
   ///
+  /// - Parameter isLinked: whether a file on the same file system is the same one under a second name.
   /// - Returns: The files that were not there.
   /// - Throws: what keeps one from being written. None of those that were not there is left then.
   @discardableResult
-  func copy(_ names: some Sequence<String>, to other: ExternalDataFolder) throws -> [String] {
+  func copy(
+    _ names: some Sequence<String>, to other: ExternalDataFolder, isLinked: Bool = true
+  ) throws -> [String] {
     var copied: [String] = []
+    let isNew = !FileManager.default.fileExists(atPath: other.url.path)
     do {
       for name in names {
         guard let size = size(of: name), other.size(of: name) != size else { continue }
         if copied.isEmpty { try Self.create(other.url) }
         copied.append(name)
         unlink(other.file(name).path)
-        if link(file(name).path, other.file(name).path) != 0 {
-          try NewFile.write(at: other.file(name)) { try copyBytes(of: name, to: $0) }
+        if !isLinked || link(file(name).path, other.file(name).path) != 0 {
+          try NewFile.write(at: other.file(name)) { partial in
+            try StoreError.writing(other.file(name)) { try copyBytes(of: name, to: partial) }
+          }
         }
       }
       if !copied.isEmpty { try NewFile.synchronize(other.url) }
     } catch {
       other.remove(copied)
+      if isNew { other.removeEmpty() }
       throw error
     }
     return copied
@@ -218,8 +247,16 @@ struct ExternalDataFolder: Sendable {
   /// Bytes of a file; nil where there is none that could be read.
   private func size(of name: String) -> Int64? {
     var status = stat()
-    guard stat(file(name).path, &status) == 0, Self.obstacle(status) == nil else { return nil }
+    guard stat(file(name).path, &status) == 0, Self.obstacle(status, name) == nil else {
+      return nil
+    }
     return Int64(status.st_size)
+  }
+
+  /// Removes the folder, and the one that it lies in, where nothing is in them.
+  func removeEmpty() {
+    rmdir(url.path)
+    rmdir(url.deletingLastPathComponent().path)
   }
 
   /// Removes the folder and all in it, unless another store may have something there.
@@ -247,11 +284,13 @@ enum ExternalValue {
   }
 
   /// The value of a column that is not null. Null is a value whose file cannot be read: `RowReader` says so.
-  static func read(_ statement: SQLiteStatement, _ column: Int32) -> PropertyValue {
+  static func read(
+    _ statement: SQLiteStatement, _ column: Int32, isMapped: Bool
+  ) -> PropertyValue {
     statement.withBytes(column) { bytes in
       if let name = name(in: bytes) {
         let folder = ExternalDataFolder(store: statement.databasePath)
-        return folder.read(name).map { .data($0) } ?? .null
+        return folder.read(name, isMapped: isMapped).map { .data($0) } ?? .null
       }
       return .data(bytes.first == 1 ? Data(bytes.dropFirst()) : Data(bytes))
     }

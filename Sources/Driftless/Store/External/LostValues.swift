@@ -1,7 +1,7 @@
 import DriftlessSQLite
 public import Foundation
 
-/// A large value whose file beside the store is gone, or cannot be read.
+/// A large value whose file beside the store is gone, cut off, or cannot be read.
 public struct LostValue: Hashable, Sendable {
   /// The name of the object's entity.
   public let entity: String
@@ -11,6 +11,15 @@ public struct LostValue: Hashable, Sendable {
   public let object: ObjectKey
   /// Where the value should lie.
   public let file: URL
+}
+
+/// What a look at some of the files of large values found.
+package struct LostValueLook: Hashable, Sendable {
+  /// The folder of large values, where it is not beside the store and rows name files in it. A store that was copied or moved by its
+  /// file alone has none.
+  package var folder: URL?
+  /// Files that are gone, cut off, or cannot be read, of those that were looked at.
+  package var count = 0
 }
 
 extension PersistentStore {
@@ -29,30 +38,36 @@ extension PersistentStore {
     return try read { try $0.lostValues().map(\.value) }
   }
 
-  /// The folder of large values, where it is not beside the store and rows name files in it; nil otherwise. A store that was copied or
-  /// moved by its file alone has none. Of each table some of the first and of the last rows are looked at.
+  /// Looks for lost values among some rows of each table, the first and the last ones: what costs little however many there are.
   ///
   /// - Throws: `StoreError` when the store cannot be read.
-  package func lostFolder() throws -> URL? {
-    guard schema.mayHaveExternalData, let url = file.url else { return nil }
-    let folder = ExternalDataFolder(store: url.path).url
-    guard !FileManager.default.fileExists(atPath: folder.path) else { return nil }
-    let namesFiles = try read { transaction in
-      try schema.externalColumns.contains { table, column in
-        try ["", " DESC"].contains { order in
-          let names = try transaction.connection.rows(
+  package func lookForLostValues() throws -> LostValueLook {
+    var look = LostValueLook()
+    guard schema.mayHaveExternalData, let url = file.url else { return look }
+    let folder = ExternalDataFolder(store: url.path)
+    var names: Set<String> = []
+    try read { transaction in
+      for (table, column) in schema.externalColumns {
+        for order in ["", " DESC"] {
+          let statement = try transaction.connection.prepareUncached(
             """
             SELECT "\(column)" FROM (SELECT "\(column)" FROM "\(table)" ORDER BY Z_PK\(order)
             LIMIT \(StoreTuning.rowsLookedAt)) WHERE length("\(column)") BETWEEN 37 AND 38
+            LIMIT \(StoreTuning.filesLookedAt)
             """)
-          return names.contains { row in
-            guard case .blob(let bytes) = row[0] else { return false }
-            return ExternalValue.name(in: bytes) != nil
+          while try statement.step() {
+            if let name = statement.withBytes(0, { ExternalValue.name(in: $0) }) {
+              names.insert(name)
+            }
           }
         }
       }
+      guard !names.isEmpty else { return }
+      if !FileManager.default.fileExists(atPath: folder.url.path) { look.folder = folder.url }
+      // While rows name them they are kept.
+      look.count = names.count { !folder.has($0) }
     }
-    return namesFiles ? folder : nil
+    return look
   }
 
   /// Goes on without the large values whose files are gone: each becomes null, or empty where there has to be one. That is an edit as
@@ -73,6 +88,37 @@ extension PersistentStore {
       }
       return lost.count
     }.0
+  }
+}
+
+extension PersistentStore {
+  /// Names the object and the property of a file that SQL could not read, in a work that cannot go on without it.
+  ///
+  /// - Parameters:
+  ///   - url: the store.
+  ///   - work: what cannot go on, as a command.
+  static func naming(lost error: StoreError, at url: URL, _ work: String) -> StoreError {
+    let options = StoreOptions(isReadOnly: true, createsFile: false)
+    guard error.code == .lostFile, let store = try? open(url: url, options: options) else {
+      return error
+    }
+    defer { store.close() }
+    guard let lost = try? store.lostValues(),
+      let value = lost.first(where: { error.message.contains($0.file.lastPathComponent) })
+        ?? lost.first,
+      let identity = try? store.read({ try $0.identity(of: value.object) })
+    else { return error }
+    let folder = ExternalDataFolder(store: url.path)
+    let others = lost.count == 1 ? "" : " \(lost.count) large values are lost so."
+    return StoreError(
+      .lostFile,
+      "\(value.entity).\(value.property) of \(identity.uuidString.lowercased()) has its value in a file. "
+        + folder.loss(of: value.file.lastPathComponent) + others,
+      suggestion:
+        "The store is as it was. Put the file back from a copy of the folder; in a store that syncs, syncctl verify --repair "
+        + "takes what the zone has. To go on without what is lost: syncctl store give-up-lost \(url.path.shellWord) --yes; "
+        + "then \(work) again.",
+      keys: [value.object])
   }
 }
 

@@ -10,6 +10,8 @@ final class ChangeRecorder {
 
   let first: Int64
   private(set) var count: Int64 = 0
+  /// The number of the change that is recorded next.
+  var next: Int64 { first + count }
   private let connection: SQLiteConnection
   private let statement: SQLiteStatement
   private let transaction: Int64

@@ -114,6 +114,15 @@ enum TransactionTable {
     try number("SELECT MAX(Z_PK) FROM ATRANSACTION", on: connection)
   }
 
+  /// When the newest one that is left was made. Seconds since 2001; nil for none.
+  static func newestTime(on connection: SQLiteConnection) throws -> Double? {
+    guard
+      case .real(let time) = try connection.scalar(
+        "SELECT ZTIMESTAMP FROM ATRANSACTION ORDER BY Z_PK DESC LIMIT 1")
+    else { return nil }
+    return time
+  }
+
   /// The transaction after the last one of before a time.
   static func first(since time: Date, on connection: SQLiteConnection) throws -> Int64? {
     try number(

@@ -211,7 +211,7 @@ package enum IdentityRuns {
   static func keysOfNone(in entity: String) -> StoreError {
     StoreError(
       .damaged, "ZDL_IDENTITY has keys of \(entity) that no object has.",
-      suggestion: "Run syncctl store check, and restore the file from a copy.")
+      suggestion: "Run syncctl store check FILE, and restore the file from a copy.")
   }
 
   static func add(_ run: IdentityRun, on connection: SQLiteConnection) throws {

@@ -101,7 +101,7 @@ extension WriteTransaction {
       guard count > 0 else {
         throw StoreError(
           .damaged, "A run of identities of entity \(root) ends before it begins.",
-          suggestion: "Run syncctl store check, then syncctl enroll --anew.")
+          suggestion: "Run syncctl store check FILE, then syncctl enroll --anew.")
       }
       key += count
     }

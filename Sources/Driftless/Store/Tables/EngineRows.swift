@@ -173,17 +173,42 @@ package enum EngineRows {
       "UPDATE main.ZDL_DANGLING SET target_key = -target_key WHERE target_key < 0")
   }
 
-  /// An edit that the zone has not acknowledged, of what the new model no longer has.
-  struct LostEdit {
+  /// What the zone has not acknowledged of what the new model no longer has: nobody can send it any more.
+  struct UnsentChange {
+    enum What {
+      /// An edit: JSON, as the journal has values, and the value; nil for a set, and for one that no row of the journal holds.
+      case edit(property: String, text: String, value: PropertyValue?)
+      /// An object that was made, and says nothing beside.
+      case object
+      case delete
+    }
+
     let object: UUID
     let entity: String
-    let property: String
     let policy: String
-    /// JSON, as the journal has values.
-    let text: String
-    /// Nil for a set.
-    let value: PropertyValue?
+    var what: What
     let time: HybridTime
+    /// The object as it was, which nothing else has, with the identities of those that it refers to: one of several edits keeps it.
+    var row: [PropertyValue]?
+
+    /// What its text and values take in memory.
+    var byteCount: Int {
+      let row = (row ?? []).reduce(0) { $0 + $1.byteCount }
+      guard case .edit(_, let text, let value) = what else { return row }
+      return row + text.utf8.count + (value?.byteCount ?? 0)
+    }
+
+    /// Leaves out what no row of the journal holds.
+    mutating func bound(by bounds: JournalBounds = JournalBounds()) {
+      if case .edit(let property, let text, let value?) = what,
+        text.utf8.count + value.byteCount > bounds.bytesMax
+      {
+        what = .edit(property: property, text: text, value: nil)
+      }
+      guard var row else { return }
+      bounds.leaveOut(of: &row, beside: byteCount - row.reduce(0) { $0 + $1.byteCount })
+      self.row = row
+    }
   }
 
   /// Settled conflicts, which somebody may still want to undo: they know entities by name.
@@ -194,6 +219,12 @@ package enum EngineRows {
     init?(on connection: SQLiteConnection) throws {
       guard try has("ZDL_JOURNAL", connection) else { return nil }
       self.connection = connection
+    }
+
+    /// The entities that it names.
+    func entities() throws -> [String] {
+      try connection.rows("SELECT DISTINCT entity FROM main.ZDL_JOURNAL ORDER BY entity")
+        .compactMap { if case .text(let name) = $0[0] { name } else { nil } }
     }
 
     /// Says in other words what is kept of an entity's objects.
@@ -213,9 +244,9 @@ package enum EngineRows {
 
     /// Says in other words the values that an entity's conflicts can put back.
     ///
-    /// - Parameter value: gets a property by its former name, with the value of one side.
+    /// - Parameter value: gets a property by its former name, with the value of one side; nil where its text is all that is left.
     func mapValues(
-      ofEntity entity: String, _ value: (String, PropertyValue) throws -> PropertyValue
+      ofEntity entity: String, _ value: (String, PropertyValue) throws -> PropertyValue?
     ) throws {
       // Those of an earlier version have texts alone.
       guard try StoreDefinition.hasColumn("local_value", of: "ZDL_JOURNAL", connection) else {
@@ -231,11 +262,11 @@ package enum EngineRows {
           guard case .text(let property) = entry[1], case .blob(let bytes) = entry[2] else {
             continue
           }
-          let changed = RowArchive.encode(
-            try RowArchive.decodeValues(bytes).map { try value(property, $0) })
-          guard changed != bytes else { continue }
+          let values = try RowArchive.decodeValues(bytes).compactMap { try value(property, $0) }
+          let changed = values.isEmpty ? SQLiteValue.null : .blob(RowArchive.encode(values))
+          guard changed != entry[2] else { continue }
           try connection.run(
-            "UPDATE main.ZDL_JOURNAL SET \(column) = ? WHERE number = ?", .blob(changed), entry[0])
+            "UPDATE main.ZDL_JOURNAL SET \(column) = ? WHERE number = ?", changed, entry[0])
         }
       }
     }
@@ -254,27 +285,39 @@ package enum EngineRows {
         .text(ObjectTables.mark + name), .text(entity))
     }
 
-    /// An edit that nobody can send any more.
-    func append(_ edit: LostEdit, _ value: PropertyValue?) throws {
+    /// Something that nobody can send any more.
+    ///
+    /// - Parameter value: an edit's value as the new model has it.
+    func append(_ change: UnsentChange, _ value: PropertyValue?) throws {
+      var (property, local, said) = (SQLiteValue.null, SQLiteValue.null, "object")
+      var what = change.entity
+      switch change.what {
+      case .object: break
+      case .delete: said = "delete"
+      case .edit(let name, let text, _):
+        (property, local, said) = (.text(name), .text(text), "edit")
+        what += ".\(name)"
+      }
       try connection.run(
         """
         INSERT INTO main.ZDL_JOURNAL(object, entity, property, policy, local, outcome, origin,
           local_time, remote_time, transaction_number, sequence, explanation)
         VALUES (?, ?, ?, ?, ?, 'remote', zeroblob(16), ?, 0, 0, 0, ?)
         """,
-        .blob(edit.object.networkBytes), .text(edit.entity), .text(edit.property),
-        .text(edit.policy), .text(edit.text),
-        .integer(Int64(bitPattern: edit.time.rawValue)),
+        .blob(change.object.networkBytes), .text(change.entity), property, .text(change.policy),
+        local, .integer(Int64(bitPattern: change.time.rawValue)),
         .text(
-          "The store went to a model without \(edit.entity).\(edit.property) before the zone "
-            + "acknowledged this edit."))
+          "The store went to a model without \(what) before the zone acknowledged this \(said)."))
       // That of an earlier version has texts alone.
-      guard let value,
+      guard value != nil || change.row != nil,
         try StoreDefinition.hasColumn("local_value", of: "ZDL_JOURNAL", connection)
       else { return }
+      func archive(_ values: [PropertyValue]?) -> SQLiteValue {
+        values.map { .blob(RowArchive.encode($0)) } ?? .null
+      }
       try connection.run(
-        "UPDATE main.ZDL_JOURNAL SET local_value = ? WHERE number = last_insert_rowid()",
-        .blob(RowArchive.encode([value])))
+        "UPDATE main.ZDL_JOURNAL SET local_value = ?, row = ? WHERE number = last_insert_rowid()",
+        archive(value.map { [$0] }), archive(change.row))
     }
 
     func finish() throws {

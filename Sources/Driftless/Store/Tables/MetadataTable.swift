@@ -49,6 +49,13 @@ enum MetadataTable {
     return (identifier, try StoreMetadata(plist: plist))
   }
 
+  /// The identifier alone; nil where there is none.
+  static func identifier(on connection: SQLiteConnection) throws -> String? {
+    let found = try connection.scalar("SELECT Z_UUID FROM main.Z_METADATA LIMIT 1")
+    guard case .text(let identifier)? = found else { return nil }
+    return identifier
+  }
+
   // MARK: Writing
 
   /// Writes the row of a new store.

@@ -38,11 +38,34 @@ enum PrimaryKeyTable {
       "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", .integer(key), .integer(entity))
   }
 
+  /// The greatest keys that were given out, by the names of the model's entities.
+  static func lastKeys(on connection: SQLiteConnection) throws -> [String: Int64] {
+    var keys: [String: Int64] = [:]
+    for row in try connection.rows(
+      "SELECT Z_NAME, Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT < \(HistoryEntity.first)")
+    {
+      guard case .text(let name) = row[0], case .integer(let key) = row[1],
+        (1...greatestKey).contains(key)
+      else { continue }
+      keys[name] = key
+    }
+    return keys
+  }
+
+  /// Lets the keys of entities go on after some, or where they are if that is further.
+  static func raiseLastKeys(to keys: [String: Int64], on connection: SQLiteConnection) throws {
+    for (name, key) in keys {
+      try connection.run(
+        "UPDATE main.Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?) WHERE Z_NAME = ? AND Z_ENT < ?",
+        .integer(key), .text(name), .integer(HistoryEntity.first))
+    }
+  }
+
   static func tooManyKeys(of entity: String) -> StoreError {
     StoreError(
       .damaged,
       "Z_PRIMARYKEY says that more keys of \(entity) were given out than a store has.",
-      suggestion: "Run syncctl store check, and restore the file from a copy.")
+      suggestion: "Run syncctl store check FILE, and restore the file from a copy.")
   }
 
   // MARK: Entities

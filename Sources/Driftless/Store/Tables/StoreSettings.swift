@@ -165,6 +165,12 @@ extension WriteTransaction {
     try StoreSettings.set(name, value, on: connection)
   }
 
+  /// Makes a write that changes no row one that counts (`ContentState`).
+  package func countWrite() throws {
+    try setSetting(
+      ContentState.setting, .integer(ContentState.writeCount(connection) &+ 1))
+  }
+
   /// Removes what is set by names that begin so.
   package func removeSettings(beginning prefix: String) throws {
     try StoreSettings.remove(beginning: prefix, on: connection)

@@ -51,18 +51,18 @@ struct EntityTableCheck: TableCheck {
     let columns = inspection.schema.externalColumns.filter { inspection.has($0.table) }
     guard !columns.isEmpty else { return }
     let folder = ExternalDataFolder(store: inspection.connection.path)
-    let present = Set(folder.names.filter(folder.has))
     for column in columns {
-      let lost = try ExternalData.referenced([column], inspection.connection).subtracting(present)
-      guard !lost.isEmpty else { continue }
+      let lost = try ExternalData.referenced([column], inspection.connection)
+        .filter { !folder.has($0) }
+      guard let first = lost.min() else { continue }
       inspection.report(
         .damage, column.table,
         "\(column.table).\(column.column): \(lost.count) \(lost.count == 1 ? "value lies in a file beside the store that is" : "values lie in files beside the store that are") "
-          + "not there or cannot be read, such as \(lost.min() ?? "").",
+          + "not there, cut off, or cannot be read, such as \(first). \(folder.loss(of: first))",
         count: lost.count,
         suggestion:
           "Put the files back from a copy of the folder. Else syncctl verify --repair takes what the "
-          + "zone has, and syncctl store give-up-lost goes on without them.")
+          + "zone has, and syncctl store give-up-lost FILE goes on without them.")
     }
   }
 }

@@ -1,4 +1,5 @@
 import DriftlessSQLite
+import Foundation
 
 /// `ZDL_STORE`: settings of the store's own, by name. Each has its form; two of them every store has. One that is unknown may
 /// be a later version's, or an engine's, which looks after its own.
@@ -29,6 +30,10 @@ struct SettingCheck: TableCheck {
     }
   }
 
+  private static func isJSON(_ text: String, _ type: (some Decodable).Type) -> Bool {
+    (try? JSONDecoder().decode(type, from: Data(text.utf8))) != nil
+  }
+
   private static var forms: [String: Form] {
     [
       mintPrefix: .bytes(6), "syncing": .number(1...1),
@@ -44,10 +49,16 @@ struct SettingCheck: TableCheck {
         text.split(separator: "\n").allSatisfy { $0.contains(".") }
       },
       StoreDefinition.versionSetting: .number(1...Int64.max),
+      KeptCopies.setting: .text { !$0.contains("/") },
+      PersistentStore.sweepingSetting: .number(1...1),
       // What a migration left to be cleaned up.
       "deferredCleanup": .text { _ in true },
+      // What it left of entities that are gone.
+      "goneKeys": .text { isJSON($0, [String: Int64].self) },
+      "goneLayouts": .text { isJSON($0, [String: [[String: String]]].self) },
       LostCommits.setting: .text { LostCommits(text: $0) != nil },
       LogLink.setting: .text { LogLink(text: $0) != nil },
+      ContentState.setting: .number(1...Int64.max),
       // How far imports came that were cut off: a line, a place and a digest, and the first line that waits for later ones. A
       // few programs kept those with a name here too.
       "import.places": places(words: 3...5),
