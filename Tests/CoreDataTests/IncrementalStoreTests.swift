@@ -115,6 +115,29 @@ struct IncrementalStoreTests {
     }
   }
 
+  @Test("What a merge policy saves keeps its references to objects that nobody has read")
+  func conflictKeepsReferences() throws {
+    let other = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    other.persistentStoreCoordinator = coordinator
+    other.mergePolicy = NSMergePolicy(merge: .mergeByPropertyObjectTrumpMergePolicyType)
+    let seen = try other.performAndWait {
+      let lamp = try #require(try other.fetch(request).first { $0.name == "Lamp" })
+      #expect(lamp.price == 5)
+      return lamp
+    }
+    try context.performAndWait {
+      let lamp = try #require(try context.fetch(request).first { $0.name == "Lamp" })
+      lamp.price = 6
+      try context.save()
+    }
+    try other.performAndWait {
+      seen.price = 7
+      try other.save()
+    }
+    let saved = try #require(store.rows["Item"]?["lamp"])
+    #expect(saved["price"] as? Int == 7 && saved["order"] as? String == "first")
+  }
+
   @Test("What changed elsewhere shows in a refresh, and what is gone is an error")
   func changesElsewhere() throws {
     try context.performAndWait {

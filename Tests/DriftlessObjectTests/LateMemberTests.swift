@@ -79,6 +79,57 @@ struct LateMemberTests {
 
   private func expectSound() throws { #expect(try store.check().findings == []) }
 
+  /// A member that is edited here, while its owner is deleted there.
+  private func editWhileOwnerGoes(_ kind: String) throws -> ManagedObject {
+    let member = try theirs.insert(kind, "m")
+    member["owner"] = owner
+    try theirs.save()
+    let edited = try mine.here(member)
+    #expect(edited["owner"] != nil)
+    edited["text"] = "mine"
+    theirs.delete(owner)
+    try theirs.save()
+    return edited
+  }
+
+  @Test(
+    "What a policy inserts again, or writes as it is here, refers to no owner that others deleted",
+    arguments: ["Note", "Guest"],
+    [MergePolicyType.mergeByPropertyObjectTrump, .overwrite])
+  func editedMemberOfGone(_ kind: String, _ policy: MergePolicyType) throws {
+    let edited = try editWhileOwnerGoes(kind)
+    mine.mergePolicy = MergePolicy(merge: policy)
+    try mine.save()
+    let row = try #require(try rows(kind).first)
+    #expect(row["text"] as? String == "mine" && row["owner"] == nil)
+    #expect(edited["text"] as? String == "mine" && edited["owner"] == nil)
+    #expect(try store.check().findings == [] && rows("Owner").isEmpty)
+    edited["text"] = "again"
+    try mine.save()
+    #expect(try rows(kind).first?["text"] as? String == "again")
+  }
+
+  @Test("A member that must have its owner is not inserted again without it: the save says so")
+  func requiredOwnerGone() throws {
+    let owner = try theirs.insert("Owner", "other")
+    let member = try theirs.insert("Badge", "m")
+    member["owner"] = owner
+    try theirs.save()
+    let edited = try mine.here(member)
+    edited["text"] = "mine"
+    theirs.delete(member)
+    theirs.delete(owner)
+    try theirs.save()
+    mine.mergePolicy = MergePolicy(merge: .mergeByPropertyObjectTrump)
+    let failure = #expect(throws: ValidationFailure.self) { try mine.save() }
+    let item = failure?.items.first
+    #expect((item?.error as? ValidationError)?.propertyName == "owner")
+    #expect(item?.objectID == edited.objectID)
+    #expect(try rows("Badge").isEmpty && store.check().findings == [])
+    mine.rollback()
+    try mine.save()
+  }
+
   @Test(
     "Without a policy the delete is a conflict, and goes when the object was refreshed",
     arguments: kinds.prefix(4))

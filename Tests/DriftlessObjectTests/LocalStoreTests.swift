@@ -344,4 +344,30 @@ struct LocalStoreTests {
     }
     #expect(found)
   }
+
+  @Test("As many reads as go on at once have a state each, however few may be held")
+  func manyReads() async throws {
+    let directory = try TemporaryDirectory()
+    ManagedObject.register(Author.self, Book.self, Tag.self, Chapter.self, Novel.self, Link.self)
+    var options = StoreOptions()
+    options.readersMax = 8
+    options.queryGenerationsMax = 2
+    let store = try LocalStore(
+      model: Library.model(), at: directory.file("library.sqlite"), options: options)
+    let all = DispatchGroup()
+    for _ in 0..<8 { all.enter() }
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          try await store.read { context in
+            let count = Result { try context.count(Tag.self) }
+            all.leave()
+            all.wait()
+            return try count.get()
+          }
+        }
+      }
+      for try await count in group { #expect(count == 0) }
+    }
+  }
 }

@@ -14,6 +14,18 @@ struct ObjectGraphTests {
     context = library.container.newContext()
   }
 
+  @Test("A member that was removed, and is to leave as well, is back once its removal is given up")
+  func hiddenRemoval() {
+    let (member, other) = (ObjectKey(entity: 1, key: 1), ObjectKey(entity: 1, key: 2))
+    let state = ToManyState(stored: nil)
+    state.remove(member)
+    state.read([member, other])
+    state.hide([member.key])
+    #expect(state.content == [other])
+    state.forgetChange(of: member.key)
+    #expect(state.content == [member, other])
+  }
+
   @Test(
     "A temporary key that somebody may know leads to the saved object, and one that nobody asked for is forgotten"
   )

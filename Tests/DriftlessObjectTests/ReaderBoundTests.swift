@@ -106,8 +106,8 @@ struct ReaderBoundTests {
     // Where a host is slow, one more goes on each time that none has ended for ten seconds.
     let most = 6 + Int((ContinuousClock.now - start) / .seconds(10))
     #expect(crowd.most <= most)
-    // Beside the readers' there is the writer's.
-    #expect(crowd.mostFiles <= most + 1)
+    // Beside the readers' there are the writer's, and two of who looks whose file it is.
+    #expect(crowd.mostFiles <= most + 3)
     // The dispatch library may change threads between two pieces.
     #expect(crowd.threadCount < 100)
   }

@@ -35,7 +35,16 @@ open class NSMergePolicy: NSObject {
   /// This context's changes are dropped.
   public class var rollback: NSMergePolicy { droppingChanges }
 
-  /// Resolves conflicts of both kinds: what a context asks. It passes them on to the members for either kind.
+  /// Resolves conflicts of both kinds: what a context asks. It passes them on to the members for either kind. Of conflicts that a
+  /// save threw it does with their objects what `mergeType` says, by what the store has now, so that the next save goes through.
+  ///
+  /// ```swift
+  /// do { try context.save() } catch let error as CocoaError where error.code == .managedObjectMerge {
+  ///   let conflicts = error.userInfo[NSPersistentStoreSaveConflictsErrorKey] as? [Any] ?? []
+  ///   try NSMergePolicy.mergeByPropertyObjectTrump.resolve(mergeConflicts: conflicts)
+  ///   try context.save()
+  /// }
+  /// ```
   /// - Throws: 133020 or 133021 for those that `mergeType` does not resolve; the save fails with it.
   open func resolve(mergeConflicts list: [Any]) throws {
     let conflicts = list.compactMap { $0 as? NSMergeConflict }
@@ -53,6 +62,9 @@ open class NSMergePolicy: NSObject {
       throw CocoaError(
         .managedObjectMerge, userInfo: [NSPersistentStoreSaveConflictsErrorKey: list])
     }
+    for conflict in list where !conflict.isOfSave {
+      try conflict.sourceObject.managedObjectContext?.settle(conflict, by: mergeType.known)
+    }
   }
 
   /// Resolves conflicts under a uniqueness constraint. One that is passed over counts as resolved by what was done to
@@ -63,6 +75,10 @@ open class NSMergePolicy: NSObject {
     guard mergeType != .errorMergePolicyType || list.isEmpty else {
       throw CocoaError(
         .managedObjectConstraintMerge, userInfo: [NSPersistentStoreSaveConflictsErrorKey: list])
+    }
+    for conflict in list where !conflict.isOfSave {
+      let one = conflict.conflictingObjects.first { $0.managedObjectContext != nil }
+      try one?.managedObjectContext?.settle(conflict, by: mergeType.known)
     }
   }
 }
@@ -98,6 +114,8 @@ open class NSMergeConflict: NSObject {
   /// The row's version that the context knew.
   public let oldVersionNumber: Int
   var resolution: MergePolicyType?
+  /// Whether a save is asking about it, which does what is decided.
+  var isOfSave = false
 
   /// A conflict that an application names.
   ///
@@ -118,6 +136,22 @@ open class NSMergeConflict: NSObject {
     newVersionNumber = newvers
     oldVersionNumber = oldvers
   }
+
+  /// The object, which versions meet, and the names of the properties that differ. Values are not in it.
+  open override var description: String {
+    let theirs = newVersionNumber == 0 ? "deleted" : "version \(newVersionNumber)"
+    let row = (cachedSnapshot ?? persistedSnapshot).map { row in
+      row.keys.filter { key in
+        !areEqual(row[key], objectSnapshot?[key])
+      }.sorted().joined(separator: ", ")
+    }
+    let mine = sourceObject.changedValues().keys.sorted().joined(separator: ", ")
+    return "NSMergeConflict of \(sourceObject.objectID): here version \(oldVersionNumber)"
+      + (mine.isEmpty ? "" : " with changes of \(mine)") + ", in the store \(theirs)"
+      + (row.map { $0.isEmpty ? "" : " with another \($0)" } ?? "")
+  }
+
+  open override var debugDescription: String { description }
 
   init(_ conflict: MergeConflict, _ context: NSManagedObjectContext) {
     let id = conflict.objectID
@@ -145,6 +179,8 @@ open class NSConstraintConflict: NSObject {
   /// Their values as last read or saved; empty for a new one.
   public let conflictingSnapshots: [[AnyHashable: Any]]
   var resolution: MergePolicyType?
+  /// Whether a save is asking about it, which does what is decided.
+  var isOfSave = false
 
   /// A conflict that an application names.
   ///
@@ -175,6 +211,15 @@ open class NSConstraintConflict: NSObject {
     self.conflictingSnapshots = conflictingSnapshots
   }
 
+  /// The constraint, the object that has the values, and those that are to get them. Values are not in it.
+  open override var description: String {
+    let others = conflictingObjects.map { "\($0.objectID)" }.joined(separator: ", ")
+    return "NSConstraintConflict of \(constraint.joined(separator: ", ")): \(others)"
+      + (databaseObject.map { "; the store has the values in \($0.objectID)" } ?? "")
+  }
+
+  open override var debugDescription: String { description }
+
   init(_ conflict: ConstraintConflict, _ context: NSManagedObjectContext) {
     constraint = conflict.constraint
     let ids = conflict.conflictingObjects
@@ -191,6 +236,10 @@ open class NSConstraintConflict: NSObject {
   }
 }
 
+private func areEqual(_ one: Any?, _ other: Any?) -> Bool {
+  (one as? AnyHashable) == (other as? AnyHashable)
+}
+
 /// A large value that is not here stands for itself: who sets the values of a snapshot keeps it. An object at the other end of a
 /// to-one relationship is its ID.
 private func foundationValues(
@@ -202,6 +251,19 @@ private func foundationValues(
       return context.base.objectID(of: key, beside: owner) ?? NSNull()
     }
     return foundationValue(value.plainOrName) ?? NSNull()
+  }
+}
+
+extension NSManagedObjectContext {
+  fileprivate func settle(_ conflict: NSMergeConflict, by type: MergePolicyType) throws {
+    try asCocoaErrors { try base.settleConflict(of: conflict.sourceObject, by: type) }
+  }
+
+  fileprivate func settle(_ conflict: NSConstraintConflict, by type: MergePolicyType) throws {
+    try asCocoaErrors {
+      try base.settleConstraint(
+        conflict.constraint, conflict.databaseObject, conflict.conflictingObjects, by: type)
+    }
   }
 }
 
@@ -224,6 +286,8 @@ final class PolicyBridge: MergePolicy {
       return try super.resolve(optimisticLockingConflicts: &conflicts, in: context)
     }
     let told = conflicts.map { NSMergeConflict($0, standing) }
+    for conflict in told { conflict.isOfSave = true }
+    defer { for conflict in told { conflict.isOfSave = false } }
     try policy.resolve(mergeConflicts: told)
     for (index, conflict) in told.enumerated() {
       conflicts[index].resolution = conflict.resolution ?? .mergeByPropertyObjectTrump
@@ -238,6 +302,8 @@ final class PolicyBridge: MergePolicy {
       return try super.resolve(constraintConflicts: &conflicts, in: context)
     }
     let told = conflicts.map { NSConstraintConflict($0, standing) }
+    for conflict in told { conflict.isOfSave = true }
+    defer { for conflict in told { conflict.isOfSave = false } }
     try policy.resolve(mergeConflicts: told)
     for (index, conflict) in told.enumerated() { conflicts[index].resolution = conflict.resolution }
     conflicts.removeAll { $0.resolution == nil }

@@ -45,6 +45,21 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, NSCopying {
   /// Asked of the history in place of objects.
   var historyTarget: PersistentHistoryFetchRequest.Target?
 
+  /// What is asked for, in which order, and how many.
+  open override var description: String {
+    var parts = [
+      "entity: \(entityName ?? "none")", "predicate: \(predicate?.description ?? "none")",
+    ]
+    let order = (sortDescriptors ?? []).map {
+      "\($0.key ?? "a key path") \($0.ascending ? "ascending" : "descending")"
+    }
+    if !order.isEmpty { parts.append("sort: \(order.joined(separator: ", "))") }
+    if fetchLimit > 0 { parts.append("limit: \(fetchLimit)") }
+    if fetchOffset > 0 { parts.append("offset: \(fetchOffset)") }
+    if resultType != .managedObjectResultType { parts.append("gives: \(resultType)") }
+    return "<NSFetchRequest \(parts.joined(separator: "; "))>"
+  }
+
   /// A request that needs an `entity`.
   public override required init() { super.init() }
 

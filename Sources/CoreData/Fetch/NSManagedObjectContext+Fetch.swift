@@ -57,10 +57,14 @@ extension NSManagedObjectContext {
     case .count: return [NSNumber(value: try base.count(for: known))]
     case .dictionary:
       let archives = try archivedColumns(of: known)
+      let composites = composites(of: request)
       return try base.fetchRows(known).map { row -> [String: Any] in
         var values = row.dictionary.mapValues { foundationValue($0) ?? NSNull() }
         for (name, attribute) in archives {
           if let data = values[name] as? Data { values[name] = attribute.value(inArchive: data) }
+        }
+        for (name, attribute) in composites {
+          values[name] = attribute.taken(from: &values, as: name)
         }
         return values
       }
@@ -107,6 +111,20 @@ extension NSManagedObjectContext {
     return known
   }
 
+  /// The composite attributes that a request names, by their names there.
+  private func composites<T>(
+    of request: NSFetchRequest<T>
+  ) -> [String: CompositeAttributeDescription] {
+    guard let entity = request.entityDescription(in: self) else { return [:] }
+    var found: [String: CompositeAttributeDescription] = [:]
+    for property in request.propertiesToFetch ?? [] {
+      if let name = columnName(of: property), let composite = entity.composite(at: name) {
+        found[name] = composite
+      }
+    }
+    return found
+  }
+
   /// The columns of rows that hold archives of transformable attributes.
   private func archivedColumns(
     of request: FetchRequest<ManagedObject>
@@ -148,7 +166,7 @@ extension NSManagedObjectContext {
 
 extension NSEntityDescription {
   /// The attribute at the end of a key path.
-  fileprivate func attribute(at path: ArraySlice<String>) -> AttributeDescription? {
+  func attribute(at path: ArraySlice<String>) -> AttributeDescription? {
     guard let first = path.first, let next = relationshipsByName[first]?.destinationEntity else {
       return attributesByName[path.joined(separator: ".")]
     }

@@ -19,6 +19,13 @@ open class NSPersistentStoreRequest: NSObject {
     preconditionFailure("\(type(of: self)) is no kind of request that there is")
   }
 
+  /// What kind of request it is, and what it asks for.
+  open override var description: String {
+    "<\(type(of: self))\(batchEntityName.map { " entity: \($0)" } ?? "")>"
+  }
+
+  open override var debugDescription: String { description }
+
   /// The entity whose rows are changed without a context; nil for another kind of request.
   var batchEntityName: String? { nil }
 

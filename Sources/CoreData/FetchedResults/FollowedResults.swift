@@ -36,6 +36,8 @@ final class FollowedResults {
   private var changed: Set<ManagedObject> = []
   /// Whether something changed since the latest fetch.
   private var isDue = false
+  /// Whether the delegate has no method of its own for what it was told last.
+  var isAnsweredByDefault = false
   /// Whether the latest fetch gave objects, and the context has not forgotten all of them since.
   private var isCurrent = false
 
@@ -56,7 +58,8 @@ final class FollowedResults {
     guard asked.resultType == .managedObjectResultType else { return try show(asked) }
     let taken = NSFetchRequest<NSManagedObject>()
     taken.take(asked)
-    let made = try made(of: context.fetch(taken))
+    let made = try made(of: shown(taken))
+    try checkOrder(of: made, taken)
     (request, sections, changed, isDue, isCurrent) = (taken, made, [], false, true)
     followWhereWanted()
     // A list that is made of snapshots has its first one by the fetch.
@@ -123,6 +126,48 @@ final class FollowedResults {
     return delegate.controller(controller, sectionIndexTitleForSectionName: section)
   }
 
+  /// What is fetched, by the values that the objects have here: in their sections are those whose values say so.
+  private func shown(
+    _ request: NSFetchRequest<NSManagedObject>
+  ) throws -> [ManagedObject] {
+    try context.asCocoaErrors {
+      try context.base.shown(request.known(in: context)) { try context.fetch(request) }
+    }
+  }
+
+  /// Each section once. Its objects may have come apart since the first fetch, which checks that: values changed by which nothing is sorted.
+  private static func gathered(_ sections: [Section]) -> [Section] {
+    var gathered: [Section] = []
+    var places: [String: Int] = [:]
+    for section in sections {
+      if let place = places[section.name] {
+        gathered[place].members += section.members
+      } else {
+        places[section.name] = gathered.count
+        gathered.append(section)
+      }
+    }
+    return gathered
+  }
+
+  /// - Throws: 134060 where the order does not keep the objects of a section together.
+  private func checkOrder(
+    of sections: [Section], _ request: NSFetchRequest<NSManagedObject>
+  ) throws {
+    var seen: Set<String> = []
+    guard let sectionNameKeyPath,
+      let torn = sections.first(where: { !seen.insert($0.name).inserted })
+    else { return }
+    let first = request.sortDescriptors?.first?.key ?? "nothing"
+    throw CocoaError(
+      .coreData,
+      userInfo: [
+        NSLocalizedDescriptionKey:
+          "Sections are by \(sectionNameKeyPath), and the order, by \(first) first, does not keep the objects of the "
+          + "section \"\(torn.name)\" together. Sort by \(sectionNameKeyPath) first, or by what gives the same order."
+      ])
+  }
+
   /// - Throws: what kept the section of an object from being known, such as a key that its entity does not have.
   private func made(of objects: [ManagedObject]) throws -> [Section] {
     guard let sectionNameKeyPath else {
@@ -172,9 +217,9 @@ final class FollowedResults {
 
   private func update() throws {
     guard isCurrent, let old = sections else { return isDue = false }
-    let objects = try context.fetch(request)
+    let objects = try shown(request)
     isDue = false
-    let new = try made(of: objects)
+    let new = Self.gathered(try made(of: objects))
     let changes = ResultChanges(from: old, to: new, changed: changed)
     (sections, changed) = (new, [])
     if let delegate, let controller, !changes.isEmpty {
@@ -187,6 +232,17 @@ final class FollowedResults {
     of controller: NSFetchedResultsController<any NSFetchRequestResult>,
     _ changes: ResultChanges, _ old: [Section], _ new: [Section]
   ) {
+    // As in Core Data, who takes snapshots is told of nothing else, nor who takes differences of results without sections.
+    isAnsweredByDefault = false
+    let updated = changes.rows.filter { $0.type == .update }.map(\.object.objectID)
+    delegate.controller(
+      controller, didChangeContentWith: Self.snapshot(of: new, reloaded: updated))
+    guard isAnsweredByDefault else { return }
+    if sectionNameKeyPath == nil, let difference = changes.difference {
+      isAnsweredByDefault = false
+      delegate.controller(controller, didChangeContentWith: difference)
+      guard isAnsweredByDefault else { return }
+    }
     delegate.controllerWillChangeContent(controller)
     for index in changes.deletedSections {
       var gone = old[index]
@@ -202,13 +258,6 @@ final class FollowedResults {
         controller, didChange: row.object, at: row.origin, for: row.type, newIndexPath: row.place)
     }
     delegate.controllerDidChangeContent(controller)
-    let updated = changes.rows.filter { $0.type == .update }.map(\.object.objectID)
-    delegate.controller(
-      controller, didChangeContentWith: Self.snapshot(of: new, reloaded: updated))
-    guard sectionNameKeyPath == nil else { return }
-    if let difference = changes.difference {
-      delegate.controller(controller, didChangeContentWith: difference)
-    }
   }
 }
 

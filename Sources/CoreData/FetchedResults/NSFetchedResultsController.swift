@@ -57,6 +57,9 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     if asked !== fetchRequest { fetchRequest.take(asked) }
   }
 
+  /// The delegate has no method of its own for what it is told.
+  fileprivate func noteDefaultAnswer() { results.isAnsweredByDefault = true }
+
   /// Whether both show the same results, as one does that stands for another.
   open override func isEqual(_ object: Any?) -> Bool {
     (object as? any ResultsOwner)?.results === results
@@ -73,8 +76,8 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   /// Fetches, and follows the context from now on, as long as there is a delegate and the context is not reset. Later changes of
   /// `fetchRequest` count from the next call. Dictionaries, IDs and
   /// counts are as they were fetched: a context's changes are not followed for them.
-  /// - Throws: as a context's `fetch(_:)`; 134060 for a request whose sort descriptors are nil, and for a section key path that
-  ///   leads to no property of the objects.
+  /// - Throws: as a context's `fetch(_:)`; 134060 for a request whose sort descriptors are nil, for a section key path that
+  ///   leads to no property of the objects, and where the order does not keep the objects of a section together.
   open func performFetch() throws {
     guard fetchRequest.sortDescriptors != nil else {
       throw CocoaError(
@@ -152,7 +155,8 @@ public protocol NSFetchedResultsSectionInfo {
   var objects: [Any]? { get }
 }
 
-/// Told of changes of fetched results. What it does not implement does nothing.
+/// Told of changes of fetched results. What it does not implement does nothing. One that takes snapshots is told in no other way, and
+/// one that takes differences in no other of results without sections.
 public protocol NSFetchedResultsControllerDelegate: AnyObject {
   /// Changes are about to be told.
   func controllerWillChangeContent(
@@ -205,11 +209,11 @@ extension NSFetchedResultsControllerDelegate {
   public func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     didChangeContentWith snapshot: NSDiffableDataSourceSnapshotReference
-  ) {}
+  ) { controller.noteDefaultAnswer() }
   public func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     didChangeContentWith diff: CollectionDifference<NSManagedObjectID>
-  ) {}
+  ) { controller.noteDefaultAnswer() }
   public func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     sectionIndexTitleForSectionName sectionName: String

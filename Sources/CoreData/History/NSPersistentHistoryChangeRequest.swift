@@ -29,12 +29,19 @@ public final class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
     NSPersistentHistoryChangeRequest(.fetchHistory(after: transaction?.known.token))
   }
 
-  /// What a fetch request finds in all of the history.
+  /// What a fetch request finds in all of the history. It is kept: what becomes of its predicate counts at the next run. One for a
+  /// class of results is taken as it is now.
   public static func fetchHistory<T>(
     withFetch fetchRequest: NSFetchRequest<T>
   ) -> NSPersistentHistoryChangeRequest {
     let request = NSPersistentHistoryChangeRequest(
       .fetchHistory(after: nil as PersistentHistoryToken?))
+    // Kept as it is, so that what it is changed to counts when the request runs again. Swift has no such view of one for a class
+    // of results: that is taken as it is now.
+    if let same = fetchRequest as? NSFetchRequest<any NSFetchRequestResult> {
+      request.fetchRequest = same
+      return request
+    }
     let copy = NSFetchRequest<any NSFetchRequestResult>()
     copy.take(fetchRequest)
     request.fetchRequest = copy

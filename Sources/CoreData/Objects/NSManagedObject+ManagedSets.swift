@@ -6,14 +6,15 @@ public import Foundation
 extension ManagedObject {
   /// Adds an object, or those of a set or an array, at the end of an ordered relationship; those that are there stay.
   public final func addManagedObjects(_ objects: Any, forKey key: String) {
+    guard let named = members(objects, forKey: key) else { return }
     var related = self[ToMany<ManagedObject, ManagedObject>(key)]
-    related.formUnion(Self.named(objects))
+    related.formUnion(named)
   }
 
   /// Takes out an object, or those of a set or an array; what is not there is passed over.
   public final func removeManagedObjects(_ objects: Any, forKey key: String) {
     var related = self[ToMany<ManagedObject, ManagedObject>(key)]
-    related.subtract(Self.named(objects))
+    related.subtract(Self.objects(among: objects))
   }
 
   /// Puts an object, or those of an ordered set or an array, at places of an ordered relationship: each at the place that
@@ -21,9 +22,10 @@ extension ManagedObject {
   public final func insertManagedObjects(
     _ objects: Any, at indexes: IndexSet, forKey key: String
   ) {
+    guard let named = members(objects, forKey: key) else { return }
     var related = self[ToMany<ManagedObject, ManagedObject>(key)].array
     var known = Set(related)
-    for (object, index) in zip(Self.named(objects), indexes) {
+    for (object, index) in zip(named, indexes) {
       precondition(index <= related.count, "\(entity.knownName).\(key) has no place \(index)")
       if known.insert(object).inserted { related.insert(object, at: index) }
     }
@@ -47,7 +49,7 @@ extension ManagedObject {
   ) {
     var related = self[ToMany<ManagedObject, ManagedObject>(key)].array
     var known = Set(related)
-    for (object, index) in zip(Self.named(objects), indexes) {
+    for (object, index) in zip(members(objects, forKey: key) ?? [], indexes) {
       precondition(index < related.count, "\(entity.knownName).\(key) has no place \(index)")
       guard known.insert(object).inserted else { continue }
       known.remove(related[index])
@@ -56,8 +58,20 @@ extension ManagedObject {
     setStoredValue(related, key)
   }
 
-  /// One object, or those of a list. Other things are none.
-  private static func named(_ objects: Any) -> [ManagedObject] {
-    (objects as? ManagedObject).map { [$0] } ?? Self.objects(of: objects) ?? []
+  /// One object, or those of a list, to be put into a relationship. For anything else, alone or among them, it is nil, and the next
+  /// save throws what it throws where the relationship is set to that.
+  final func members(_ objects: Any, forKey key: String) -> [ManagedObject]? {
+    if let object = objects as? ManagedObject { return [object] }
+    if let objects = Self.objects(of: objects) { return objects }
+    setStoredValue(objects, key)
+    return nil
+  }
+
+  /// One object, or those among a list: anything else is in no relationship.
+  private static func objects(among list: Any) -> [ManagedObject] {
+    if let object = list as? ManagedObject { return [object] }
+    if let objects = objects(of: list) { return objects }
+    let all = (list as? NSSet)?.allObjects ?? (list as? NSOrderedSet)?.array ?? list as? [Any] ?? []
+    return all.compactMap { $0 as? ManagedObject }
   }
 }

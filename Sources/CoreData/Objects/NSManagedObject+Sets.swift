@@ -50,10 +50,7 @@ private final class RelatedSet: NSMutableSet {
 
   override func objectEnumerator() -> NSEnumerator { NSArray(array: objects).objectEnumerator() }
 
-  override func add(_ object: Any) {
-    guard let object = object as? ManagedObject else { return }
-    owner?.addManagedObjects(object, forKey: key)
-  }
+  override func add(_ object: Any) { owner?.addManagedObjects(object, forKey: key) }
 
   override func remove(_ object: Any) {
     guard let object = object as? ManagedObject else { return }
@@ -179,14 +176,18 @@ final class RelatedOrderedSet: NSMutableOrderedSet {
   // MARK: Changing
 
   override func insert(_ object: Any, at idx: Int) {
-    guard let object = object as? ManagedObject, !contains(object) else { return }
+    guard let object = owner?.members([object], forKey: key)?.first, !contains(object) else {
+      return
+    }
     objects.insert(object, at: idx)
   }
 
   override func removeObject(at idx: Int) { objects.remove(at: idx) }
 
   override func replaceObject(at idx: Int, with object: Any) {
-    guard let object = object as? ManagedObject, !contains(object) else { return }
+    guard let object = owner?.members([object], forKey: key)?.first, !contains(object) else {
+      return
+    }
     objects[idx] = object
   }
 
@@ -196,9 +197,10 @@ final class RelatedOrderedSet: NSMutableOrderedSet {
     addObjects(from: Array(UnsafeBufferPointer(start: objects, count: count)))
   }
 
-  override func addObjects(from array: [Any]) { addAtEnd(Self.objects(array)) }
+  override func addObjects(from array: [Any]) { addAtEnd(array) }
 
-  private func addAtEnd(_ more: [ManagedObject]) {
+  private func addAtEnd(_ more: [Any]) {
+    guard let more = owner?.members(more, forKey: key) else { return }
     var related = related
     related.formUnion(more)
     show()
@@ -224,10 +226,10 @@ final class RelatedOrderedSet: NSMutableOrderedSet {
 
   override func intersect(_ other: NSOrderedSet) { keep(Self.objects(other.array), true) }
   override func minus(_ other: NSOrderedSet) { keep(Self.objects(other.array), false) }
-  override func union(_ other: NSOrderedSet) { addAtEnd(Self.objects(other.array)) }
+  override func union(_ other: NSOrderedSet) { addAtEnd(other.array) }
   override func intersectSet(_ other: Set<AnyHashable>) { keep(Self.objects(other), true) }
   override func minusSet(_ other: Set<AnyHashable>) { keep(Self.objects(other), false) }
-  override func unionSet(_ other: Set<AnyHashable>) { addAtEnd(Self.objects(other)) }
+  override func unionSet(_ other: Set<AnyHashable>) { addAtEnd(other.map(\.base)) }
 
   override func sortRange(
     _ range: NSRange, options opts: NSSortOptions = [],

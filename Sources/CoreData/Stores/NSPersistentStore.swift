@@ -72,8 +72,9 @@ extension NSPersistentStoring {
   public static func migrationManagerClass() -> AnyClass { NSMigrationManager.self }
 
   /// What the store in a file says of itself.
-  /// - Throws: 134080 when there is no store.
+  /// - Throws: 260 when there is no file, and what tells that it is no store.
   public static func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
+    try requireFile(at: url)
     do { return try PersistentStoreCoordinator.metadataForPersistentStore(at: url) } catch {
       throw cocoaError(error)
     }
@@ -95,6 +96,17 @@ extension ManagedObjectID {
   public var persistentStore: NSPersistentStore? {
     isTemporaryID ? nil : StoreOwners.store(withIdentifier: storeIdentifier)
   }
+}
+
+/// - Throws: 260 where there is no file.
+func requireFile(at url: URL) throws {
+  guard !FileManager.default.fileExists(atPath: url.path) else { return }
+  throw CocoaError(
+    .fileReadNoSuchFile,
+    userInfo: [
+      NSFilePathErrorKey: url.path, NSURLErrorKey: url,
+      NSLocalizedDescriptionKey: "There is no file \(url.lastPathComponent) at \(url.path).",
+    ])
 }
 
 /// Which coordinators were given stores by this module.

@@ -123,7 +123,7 @@ extension PersistentStoreCoordinator {
   }
 
   /// What the store in a file says of itself, without opening it for work.
-  /// - Throws: 134080 when there is no store.
+  /// - Throws: 260 when there is no file, and what tells that it is no store.
   public class func metadataForPersistentStore(
     ofType storeType: String?, at url: URL
   ) throws -> [String: Any] {
@@ -131,7 +131,7 @@ extension PersistentStoreCoordinator {
   }
 
   /// What the store in a file says of itself, without opening it for work, for which options have no effect.
-  /// - Throws: 134080 when there is no store.
+  /// - Throws: 260 when there is no file, and what tells that it is no store.
   public class func metadataForPersistentStore(
     ofType storeType: String, at url: URL, options: [AnyHashable: Any]? = nil
   ) throws -> [String: Any] {
@@ -139,7 +139,7 @@ extension PersistentStoreCoordinator {
   }
 
   /// What the store in a file says of itself, without opening it for work, for which options have no effect.
-  /// - Throws: 134080 when there is no store.
+  /// - Throws: 260 when there is no file, and what tells that it is no store.
   public class func metadataForPersistentStore(
     type storeType: NSPersistentStore.StoreType, at storeURL: URL,
     options: [AnyHashable: Any]? = nil
@@ -151,6 +151,7 @@ extension PersistentStoreCoordinator {
     guard let own = type.flatMap({ StoreClasses[$0] }) else {
       return try PersistentStore.metadataForPersistentStore(with: url)
     }
+    try requireFile(at: url)
     do { return try own.metadata(at: url) } catch { throw cocoaError(error) }
   }
 
@@ -233,10 +234,20 @@ extension PersistentStoreCoordinator {
     at url: URL, ofType storeType: String, options: [AnyHashable: Any]? = nil
   ) throws {
     do {
-      if StoreClasses[storeType] != nil { return try FileManager.default.removeItem(at: url) }
+      if StoreClasses[storeType] != nil { return try removeFile(at: url) }
       try StoreTypes.check(storeType, options)
       try destroyPersistentStore(at: url)
     } catch { throw cocoaError(error) }
+  }
+
+  /// Removes the file of a store of an own class, which is detached then.
+  private func removeFile(at url: URL) throws {
+    let store = persistentStore(behind: url)
+    defer {
+      // Whatever was thrown: without its file it is no store.
+      if let store, !FileManager.default.fileExists(atPath: url.path) { try? remove(store) }
+    }
+    try FileManager.default.removeItem(at: url)
   }
 
   /// Empties the store at a URL.

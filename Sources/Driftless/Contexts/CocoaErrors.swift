@@ -110,6 +110,7 @@ extension ObjectError: CustomNSError, LocalizedError {
     switch code {
     case .missingObject, .unreadable: CocoaCode.managedObjectReferentialIntegrity
     case .crossStore: CocoaCode.managedObjectExternalRelationship
+    case .entityWithoutStore: CocoaCode.persistentStoreIncompatibleSchema
     case .unstableSave: CocoaCode.persistentStoreSave
     case .storeRefused: CocoaCode.persistentStoreOpen
     default: CocoaCode.coreData

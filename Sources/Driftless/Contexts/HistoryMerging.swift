@@ -70,6 +70,8 @@ extension ManagedObjectContext {
   /// A token tells of each store how far it was read; ``PersistentStoreCoordinator/currentPersistentHistoryToken(fromStores:)``
   /// gives one of all, and those of transactions are of one store: join them with
   /// ``PersistentHistoryToken/formUnion(_:)``.
+  ///
+  /// A purge that names no stores leaves out those that may only be read, as long as there is another.
   /// - Throws: what a store throws.
   public func execute(
     _ request: PersistentHistoryChangeRequest, in store: PersistentStore? = nil
@@ -79,10 +81,16 @@ extension ManagedObjectContext {
     let stores =
       request.affectedStores.map { wanted in
         attached.filter { store in wanted.contains { $0 === store } }
-      } ?? attached
+      } ?? (request.isDelete ? Self.purged(attached) : attached)
     if let only = stores.first, stores.count == 1 { return try only.execute(request) }
     return try PersistentHistoryResult(
       request, stores.map { try $0.execute(request.part(for: $0, among: stores)) })
+  }
+
+  /// A store that comes with an application has a history that nobody can purge.
+  private static func purged(_ stores: [PersistentStore]) -> [PersistentStore] {
+    let writable = stores.filter { !$0.isReadOnly }
+    return writable.isEmpty ? stores : writable
   }
 }
 

@@ -7,7 +7,7 @@ extension ManagedObjectContext {
   public func insert<Object: ManagedObject>(
     _ type: Object.Type, identity: UUID? = nil
   ) throws(ObjectError) -> Object {
-    let shape = try shape(for: type)
+    let shape = try shapeOfNew(for: type)
     guard shape.objectClass is Object.Type else { throw shape.classMismatch(type) }
     // The same class makes the object.
     guard let object = try insert(shape, identity) as? Object else {
@@ -27,7 +27,7 @@ extension ManagedObjectContext {
   public func insert(
     entityNamed name: String, identity: UUID? = nil
   ) throws(ObjectError) -> ManagedObject {
-    try insert(try shape(named: name), identity)
+    try insert(try shapeOfNew(named: name), identity)
   }
 
   private func insert(
@@ -97,7 +97,7 @@ extension ManagedObjectContext {
         "\(object.description) is among the changes of the context that it was deleted in",
         suggestion: "Save that context or roll it back first, or insert a new object.")
     }
-    let shape = try shape(named: object.entity.name)
+    let shape = try shapeOfNew(named: object.entity.name)
     guard shape.hasSlots(of: object.shape), shape.takes(type(of: object)) else {
       throw ObjectError(
         .unknownEntity,
@@ -163,6 +163,7 @@ extension ManagedObjectContext {
         cascaded.state.delete()
         doomed.append(cascaded)
       }
+      if !next.isInserted { graph.moves.note(next) }
       graph.ledger.noteInEvent(next)
       next.state.note(.deletedInEvent)
       // Registered after what it does to others, so that it is back before they refer to it again.
@@ -258,6 +259,7 @@ extension ManagedObjectContext {
       for object in registeredObjects where object.committed != nil { object.revert() }
       graph.hasPrimitives = false
     }
+    graph.showHiddenMembers()
     // No object of these is left.
     graph.keys.retireTemporaryKeys()
     saving.forgetSuccessors()
@@ -358,6 +360,7 @@ extension ManagedObjectContext {
       object.turnIntoFault()
       object.putBack(kept)
       object.putBack(members)
+      graph.showHiddenMembers()
       return true
     }
     object.forgetStoredCollections()

@@ -82,7 +82,7 @@ extension ManagedObjectContext: ObjectSource {
     let plan = try plan(of: object.shape)
     try willReadRow(of: object, plan)
     // A row of another entity is another object's.
-    guard let row = try read(plan, { try $0.row(object.objectKey) }),
+    guard let row = try read(plan, { try $0.row(object.objectKey, mapsFiles: true) }),
       row.key.entity == object.shape.number
     else { return false }
     object.takeBeneathChanges(row.values, version: row.version)
@@ -112,6 +112,31 @@ extension ManagedObjectContext: ObjectSource {
       }
     }
     return keys
+  }
+
+  func storedEnd(
+    of member: ManagedObject, _ slot: Int, of owner: ManagedObject, in relation: Relation
+  ) -> ManagedObject.StoredEnd? {
+    var end: ManagedObject.StoredEnd?
+    graph.deferError {
+      if let parent {
+        end = try ask(parent) { parent in
+          guard let above = try parent.readable(member), above.shape === member.shape else {
+            return .gone
+          }
+          // The parent's own end may be older as well.
+          try parent.readable(owner)?.bringInLine(above, in: relation, reading: true)
+          return .value(above.values[slot])
+        }
+      } else {
+        let plan = try plan(of: member.shape)
+        try willReadRow(of: member, plan)
+        let row = try read(plan) { try $0.row(member.objectKey) }
+        guard let row, row.key.entity == member.shape.number else { return end = .gone }
+        end = .value(row.values[slot])
+      }
+    }
+    return end
   }
 
   func storedHolders(

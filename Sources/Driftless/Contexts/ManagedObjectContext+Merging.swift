@@ -72,9 +72,9 @@ extension ManagedObjectContext {
     graph.deferError {
       try read(part.plan) { transaction in
         for object in followers {
-          guard let row = try transaction.row(object.objectKey),
+          guard let values = try transaction.derivedValues(of: object.objectKey),
             let own = slots[ObjectIdentifier(object.shape)],
-            object.showDerived(row.values, at: own)
+            object.showDerived(values, at: own)
           else { continue }
           changed.append(object)
         }

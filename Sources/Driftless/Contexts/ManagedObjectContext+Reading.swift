@@ -32,7 +32,10 @@ extension ManagedObjectContext {
         let object: ManagedObject
         if let known = try graph.keeping(registry.object(key.key), as: current) {
           objects.append(known)
-          guard known.lacksValues, !known.hasChanges else { return }
+          guard known.lacksValues, !known.hasChanges else {
+            if known.version != row.version { hasMetOtherVersions = true }
+            return
+          }
           object = known
         } else {
           object = graph.register(current, key: key.key, state: .fault, as: type, in: registry)

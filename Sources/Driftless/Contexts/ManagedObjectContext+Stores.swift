@@ -1,3 +1,5 @@
+import Foundation
+
 /// Stores: which the context works on, and where the objects of an entity are.
 extension ManagedObjectContext {
   /// The coordinator's stores.
@@ -86,8 +88,16 @@ extension ManagedObjectContext {
       $0.hasChanges && $0.isIn(self) && $0.shape.planIndex == waiting.index
     }
     guard let object else { return }
+    let names = stores.plans.map { $0.store.url?.lastPathComponent ?? "one in memory" }
+    guard !names.isEmpty else {
+      throw ObjectError(
+        .noStore, "The coordinator has no store for the entity \(object.entity.name)",
+        suggestion: "Add a store whose configuration has it, before the save.")
+    }
     throw ObjectError(
-      .noStore, "No store of the coordinator has the entity \(object.entity.name) as it is",
+      .entityWithoutStore,
+      "No store of the coordinator has the entity \(object.entity.name) as it is: "
+        + names.joined(separator: ", "),
       suggestion: "Add a store whose configuration has it, before the save.")
   }
 
@@ -102,10 +112,15 @@ extension ManagedObjectContext {
   /// the stores before asks them again.
   private func waitingShapes() throws(ObjectError) -> [ObjectShape] {
     guard stores.plans.isEmpty else { return [] }
+    let shapes = try shapesWithoutStore()
+    return stores.plans.isEmpty ? shapes : []
+  }
+
+  private func shapesWithoutStore() throws(ObjectError) -> [ObjectShape] {
     do {
       let shapes = try persistentStoreCoordinator.makeShapesWithoutStore().all
       updatePlans()
-      return stores.plans.isEmpty ? shapes : []
+      return shapes
     } catch {
       throw ObjectError(
         .noStore, "The coordinator has no store, and its model cannot be used: \(error)",
@@ -136,6 +151,29 @@ extension ManagedObjectContext {
   func plan(identifier: String) -> ObjectPlan? {
     updatePlans()
     return stores.plans.first { $0.objects.storeIdentifier == identifier }
+  }
+
+  /// What a new object of an entity is: where the context may have objects that wait for a store, it is made though none has it.
+  func shapeOfNew(named name: String) throws(ObjectError) -> ObjectShape {
+    do { return try shape(named: name) } catch {
+      guard standIn.makesObjectsWithoutStore,
+        let shape = try shapesWithoutStore().first(where: { $0.entity.name == name })
+      else { throw error }
+      return shape
+    }
+  }
+
+  /// As above, of the entity that a class stands for.
+  func shapeOfNew(for type: ManagedObject.Type) throws(ObjectError) -> ObjectShape {
+    do { return try shape(for: type) } catch {
+      let model = persistentStoreCoordinator.managedObjectModel
+      let entities = model.entities.filter { ObjectClasses.represents(type, $0) }
+      guard standIn.makesObjectsWithoutStore, entities.count == 1, let name = entities.first?.name
+      else { throw error }
+      let shape = try shapeOfNew(named: name)
+      shape.adopt(type)
+      return shape
+    }
   }
 
   /// The entity in the first store that has it.

@@ -52,6 +52,7 @@ extension ManagedObjectContext {
     object.state.delete()
     object.state.note(.deletedInEvent)
     graph.ledger.list(object)
+    if !object.isInserted { graph.moves.note(object) }
     graph.noteReplayed(object, .undoInsertion)
     registerBringingBack(object)
     if object.isInserted { vanish(object) }
@@ -93,6 +94,7 @@ extension ManagedObjectContext {
       guard object.graph == nil else { return }
       graph.deferError { try rejoin(object, identity: identity) }
     }
+    graph.showHiddenMembers()
     graph.ledger.noteInEvent(object)
     if object.isInserted { object.state.note(.insertedInEvent) }
     graph.noteReplayed(object, .undoDeletion)

@@ -108,6 +108,8 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) var stores = AttachedStores()
   /// What the latest fetch that prefetched read along, which nobody else may hold.
   var prefetched: [ManagedObject] = []
+  /// Whether a fetch found rows of other versions than the objects that it gave.
+  @exclusivity(unchecked) var hasMetOtherVersions = false
   /// What is held until the event ends.
   private var heldInEvent: [[ManagedObject]] = []
   /// The state of the stores that is read; nil for the newest.

@@ -14,9 +14,9 @@ extension ManagedObjectContext {
   ) throws(ObjectError) -> ObjectBirth {
     let shape: ObjectShape
     if let entity {
-      shape = try self.shape(named: entity.name)
+      shape = try shapeOfNew(named: entity.name)
     } else {
-      shape = try self.shape(for: type)
+      shape = try shapeOfNew(for: type)
     }
     try shape.check(makes: type)
     return graph.birth(of: shape)
@@ -25,7 +25,7 @@ extension ManagedObjectContext {
   /// The class of an entity's objects.
   package func objectClass(
     of entity: EntityDescription
-  ) throws(ObjectError) -> ManagedObject.Type { try shape(named: entity.name).objectClass }
+  ) throws(ObjectError) -> ManagedObject.Type { try shapeOfNew(named: entity.name).objectClass }
 
   /// The class of the objects of an entity that no store has.
   package static func objectClass(

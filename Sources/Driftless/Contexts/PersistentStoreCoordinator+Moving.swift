@@ -108,15 +108,22 @@ extension PersistentStoreCoordinator {
   /// Empties the store at a URL: see ``PersistentStore/destroy(at:)``. Where the coordinator has it attached, it is detached then: what
   /// is added at the URL next is a new store.
   ///
-  /// - Throws: as ``PersistentStore/destroy(at:)``.
+  /// - Throws: as ``PersistentStore/destroy(at:)``. A store whose file is another one by then, or none, is detached all the same.
   public func destroyPersistentStore(at url: URL) throws {
-    // A link, and the file that it leads to, are one store.
+    let store = persistentStore(behind: url)
+    do { try PersistentStore.destroy(at: url) } catch {
+      if let store, store.isGone { remove(store) }
+      throw error
+    }
+    if let store { remove(store) }
+  }
+
+  /// The attached store of a file. A link, and the file that it leads to, are one store.
+  package func persistentStore(behind url: URL) -> PersistentStore? {
     let file = StorePath.resolved(url).standardizedFileURL
-    let store = persistentStores.first {
+    return persistentStores.first {
       $0.url.map { StorePath.resolved($0).standardizedFileURL } == file
     }
-    try PersistentStore.destroy(at: url)
-    if let store { remove(store) }
   }
 
   /// Puts the content of one store in place of another's: see ``PersistentStore/replace(at:withStoreAt:)``.
@@ -124,5 +131,20 @@ extension PersistentStoreCoordinator {
   /// - Throws: as ``PersistentStore/replace(at:withStoreAt:)``.
   public func replacePersistentStore(at url: URL, withPersistentStoreFrom source: URL) throws {
     try PersistentStore.replace(at: url, withStoreAt: source)
+  }
+}
+
+extension PersistentStore {
+  /// Whether under its name there is no file, or that of another store or of none. What keeps the file from being looked at says
+  /// neither.
+  fileprivate var isGone: Bool {
+    guard let url else { return false }
+    let file = StorePath.resolved(url)
+    guard FileManager.default.fileExists(atPath: file.path) else { return true }
+    do { return try PersistentStore.metadata(at: file).identifier != identifier } catch {
+      // The log beside it is this store's, and the file is not.
+      guard let code = (error as? StoreError)?.code else { return false }
+      return [.notAStore, .notADatabase, .strayLog].contains(code)
+    }
   }
 }

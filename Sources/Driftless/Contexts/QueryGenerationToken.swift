@@ -25,9 +25,11 @@ public final class QueryGenerationToken: Sendable, Hashable {
   private init(_ snapshots: [String: StoreSnapshot]) { self.snapshots = snapshots }
 
   /// The state of these stores now.
-  convenience init(of stores: [PersistentStore]) throws {
+  ///
+  /// - Parameter isOfRead: Whether it is let go of as soon as a piece of work ends that reads it.
+  convenience init(of stores: [PersistentStore], isOfRead: Bool = false) throws {
     var snapshots: [String: StoreSnapshot] = [:]
-    for store in stores { snapshots[store.identifier] = try store.snapshot() }
+    for store in stores { snapshots[store.identifier] = try store.snapshot(isOfRead: isOfRead) }
     self.init(snapshots)
   }
 
@@ -67,12 +69,21 @@ extension ManagedObjectContext {
     // A save decides by what the store has, which nobody else can change meanwhile.
     guard queryGeneration != nil, !saving.isWriting else { return try plan.store.read(body) }
     if queryGeneration == .current {
-      queryGeneration = try QueryGenerationToken(of: stores.plans.map(\.store))
+      queryGeneration = try QueryGenerationToken(
+        of: stores.plans.map(\.store), isOfRead: staysInGeneration)
     }
     guard let snapshot = queryGeneration?.snapshot(of: plan.store) else {
       return try plan.store.read(body)
     }
     return try snapshot.read(body)
+  }
+
+  /// Runs `body` on one state of the stores, whatever others save meanwhile: the one that the context is pinned to, or that of now.
+  func readingOneState<T>(_ body: () throws -> T) throws -> T {
+    guard queryGeneration == nil else { return try body() }
+    queryGeneration = try QueryGenerationToken(of: stores.plans.map(\.store), isOfRead: true)
+    defer { queryGeneration = nil }
+    return try body()
   }
 
   /// After a save a pinned context reads what it wrote, and after a merge what it took over.

@@ -11,7 +11,7 @@ open class AttributeDescription: PropertyDescription, @unchecked Sendable {  // 
   /// The pattern, compiled once when the model is frozen.
   private(set) var pattern: NSRegularExpression?
   /// The composite attribute that this one is an element of.
-  private(set) weak var composite: CompositeAttributeDescription?
+  package private(set) weak var composite: CompositeAttributeDescription?
 
   private struct Values {
     var type = AttributeType.undefined

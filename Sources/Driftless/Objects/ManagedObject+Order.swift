@@ -26,6 +26,7 @@ extension ManagedObject {
         .typeMismatch, "\(entity.name).\(relation.name) is not ordered and has no places",
         suggestion: "Make the relationship ordered in the model, or insert without a place.")
     }
+    if !isLoose, !state.contains(.awakening) { bringInLine(object, in: relation, reading: true) }
     let isThere = contains(object, in: relation.slot)
     let count = destinationCount(relation.slot) - (isThere ? 1 : 0)
     guard index >= 0, index <= count else {

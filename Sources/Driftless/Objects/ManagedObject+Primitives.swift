@@ -119,7 +119,7 @@ extension ManagedObject {
 
   private final func valueBeforeEvent(at slot: Int) -> Any? {
     if let relation = shape.relations[slot], relation.isToMany {
-      let former = objects(isInserted ? [] : collection(slot, reading: true).stored ?? [])
+      let former = objects(isInserted ? [] : collection(slot, reading: true).lastRead ?? [])
       return former
     }
     let value =
@@ -140,7 +140,7 @@ extension ManagedObject {
       guard let slot = shape.layout.index(named: name) else { continue }
       let value: Any?
       if shape.kinds[slot] == .toMany {
-        value = objects(collection(slot, reading: true).stored ?? [])
+        value = objects(collection(slot, reading: true).lastRead ?? [])
       } else if case .reference(let key)? = committed[name] {
         value = objects([key]).first
       } else {

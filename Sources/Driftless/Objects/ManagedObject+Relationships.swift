@@ -38,6 +38,7 @@ extension ManagedObject {
     guard relation.inverseSlot >= 0 else { return }
     old?.unlink(self, at: relation.inverseSlot)
     object?.link(self, at: relation.inverseSlot)
+    noteMove(at: relation.slot)
   }
 
   // MARK: To many
@@ -91,17 +92,31 @@ extension ManagedObject {
     guard let relation = shape.relations[slot], object.graph === graph,
       object.shape.planIndex == shape.planIndex, object.shape.isKind(of: relation.destination)
     else { return false }
-    if relation.inverseSlot >= 0, !relation.inverseIsToMany {
+    // One that is deleted has left those who are to lose it, and says nothing of that itself.
+    if relation.inverseSlot >= 0, !relation.inverseIsToMany, !object.isDeleted {
       if case .reference(let key) = object.read(relation.inverseSlot) { return key.key == self.key }
       return false
     }
     return collection(slot, reading: true).contains(object.key)
   }
 
+  /// Whether an object is shown among the present ones.
+  final func shows(_ object: ManagedObject, in slot: Int) -> Bool {
+    let isThere = contains(object, in: slot)
+    guard let relation = shape.relations[slot], collection(ifUsed: slot)?.isRead == true,
+      object.graph === graph, object.shape.planIndex == shape.planIndex,
+      object.shape.isKind(of: relation.destination), !object.isInserted,
+      relation.inverseSlot < 0 || !object.changed.contains(relation.inverseSlot)
+    else { return isThere }
+    return collection(slot, reading: true).contains(object.key)
+  }
+
   final func addDestination(_ object: ManagedObject, to relation: Relation) throws(ObjectError) {
     if isLoose { return try setLooseEnds(looseEnds(relation.slot) + [object], of: relation) }
     try check(object, fits: relation)
-    guard !state.contains(.awakening), !contains(object, in: relation.slot) else { return }
+    guard !state.contains(.awakening) else { return }
+    bringInLine(object, in: relation, reading: false)
+    guard !contains(object, in: relation.slot) else { return }
     if relation.inverseSlot >= 0, !relation.inverseIsToMany,
       let inverse = object.shape.relations[relation.inverseSlot]
     {
@@ -121,7 +136,10 @@ extension ManagedObject {
     if isLoose {
       return try setLooseEnds(looseEnds(relation.slot).filter { $0 !== object }, of: relation)
     }
-    guard !state.contains(.awakening), contains(object, in: relation.slot) else { return }
+    guard !state.contains(.awakening) else { return }
+    bringInLine(object, in: relation, reading: true)
+    guard contains(object, in: relation.slot) else { return }
+    if object.isDeleted { return unlink(object, at: relation.slot) }
     if relation.inverseSlot >= 0, !relation.inverseIsToMany,
       let inverse = object.shape.relations[relation.inverseSlot]
     {
@@ -147,11 +165,20 @@ extension ManagedObject {
     if relation.isOrdered { arrange(wanted, at: relation.slot) }
   }
 
-  /// Gives the objects of an ordered relationship, which must be the present ones, their places.
+  /// Gives the objects of an ordered relationship their places. Present ones that are not among them come behind them.
   final func arrange(_ objects: [ManagedObject], at slot: Int) {
     if isLoose { return keptParts.set(objects, at: slot) }
-    let keys = objects.map(\.objectKey)
-    guard !state.contains(.awakening), keys != destinationKeys(slot) else { return }
+    guard !state.contains(.awakening) else { return }
+    let present = destinationKeys(slot)
+    var keys = objects.map(\.objectKey)
+    guard keys != present else { return }
+    // One whose own end could not be read stays where it is, for instance.
+    let (wanted, there) = (Set(keys), Set(present))
+    if wanted != there || keys.count != wanted.count {
+      var rest = there
+      keys = (keys + present).filter { rest.remove($0) != nil }
+      guard keys != present else { return }
+    }
     if let undo = graph?.undoManager {
       let old = destinations(slot)
       undo.registerUndo(withTarget: self) { $0.rearrange(old, at: slot) }
@@ -196,13 +223,18 @@ extension ManagedObject {
     if relation.isToMany {
       if state.contains(.asleep) { fire() }
       if let undo = graph?.undoManager, undo.isUndoRegistrationEnabled {
+        // Its place is asked for while it still has one.
+        let before = graph?.departing
+        graph?.departing = object
         let other = relation.isOrdered ? neighbour(before: object, at: slot) : nil
+        graph?.departing = before
         undo.registerUndo(withTarget: self) { $0.undoUnlink(object, after: other, at: slot) }
       }
       collection(slot, reading: false).remove(object.objectKey)
       noteChange(slot)
     } else if case .reference(let key) = read(slot), key.key == object.key {
       write(.null, at: slot)
+      noteMove(at: slot)
     }
   }
 
@@ -217,10 +249,14 @@ extension ManagedObject {
     if collections.isEmpty { collections = Array(repeating: nil, count: shape.slotCount) }
     let state = collections[slot] ?? ToManyState(stored: isInserted ? [] : nil)
     collections[slot] = state
-    if reading, !state.isRead, let source = graph?.source, let relation = shape.relations[slot],
+    guard reading, let graph else { return state }
+    if state.seenMoves != graph.moves.end, let relation = shape.relations[slot] {
+      review(state, of: relation)
+    }
+    if !state.isRead, let source = graph.source, let relation = shape.relations[slot],
       let keys = source.storedKeys(of: self, relation)
     {
-      state.read(keys)
+      take(keys, into: state, of: relation)
     }
     return state
   }

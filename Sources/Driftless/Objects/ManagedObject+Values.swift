@@ -260,11 +260,12 @@ extension ManagedObject {
     for (slot, value) in kept { values[slot] = value }
   }
 
-  /// A save deleted it: it is told of that, and that its values go.
+  /// A save deleted it: it is told of that, and that it is a fault now. Its values stay for who takes the delete back.
   final func dismissSaved() {
     didSave()
     guard !state.contains(.fault) else { return }
     willTurnIntoFault()
+    if graph == nil { state.becomeForeignFault() }
     didTurnIntoFault()
   }
 

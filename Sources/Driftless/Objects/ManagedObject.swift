@@ -293,6 +293,9 @@ open class ManagedObject {
     return "<\(name): \(texts.joined(separator: ", "))>"
   }
 
+  /// As ``description``, unless overridden.
+  open var debugDescription: String { description }
+
   private final func text(of value: PropertyValue, at slot: Int) -> String? {
     if case .reference(let key) = value {
       let other = graph?.registered(key, in: shape.planIndex)
@@ -328,7 +331,7 @@ extension ManagedObject: ObjectKeyProviding {
   }
 }
 
-extension ManagedObject: CustomStringConvertible {}
+extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible {}
 
 extension ObjectKey {
   /// `p3` for what a store has, `t3` for what none has yet.

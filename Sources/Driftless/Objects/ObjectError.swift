@@ -24,6 +24,8 @@ public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let classMismatch = Code(rawValue: "class-mismatch")
     /// The coordinator has no store.
     public static let noStore = Code(rawValue: "no-store")
+    /// None of the coordinator's stores has the entity of an object that is to be saved.
+    public static let entityWithoutStore = Code(rawValue: "entity-without-store")
     /// The coordinator cannot take this store.
     public static let storeRefused = Code(rawValue: "store-refused")
     /// A relationship or an assignment across stores.

@@ -8,6 +8,12 @@ protocol ObjectSource: AnyObject {
   /// What the store, or the parent, holds of a to-many relationship; nil when it cannot be read.
   func storedKeys(of object: ManagedObject, _ relation: Relation) -> [ObjectKey]?
 
+  /// What the row of a member, or the parent, says at the end that refers to the owner of a to-many relationship; nil when it
+  /// cannot be read.
+  func storedEnd(
+    of member: ManagedObject, _ slot: Int, of owner: ManagedObject, in relation: Relation
+  ) -> ManagedObject.StoredEnd?
+
   /// The objects that hold this one in the store, or in the parent, by a to-many relationship without inverse; nil in a
   /// replica, where those of an object that is deleted are kept for when it comes back.
   func storedHolders(of object: ManagedObject, in relation: Relation) throws -> [ObjectKey]?
@@ -43,6 +49,12 @@ final class ObjectGraph {
   // As with an object's own fields, each access passes here, and none runs code of others.
   @exclusivity(unchecked) var keys: IdentityMap
   @exclusivity(unchecked) var ledger = ChangeLedger()  // as the keys
+  /// Which members of relationships went elsewhere.
+  @exclusivity(unchecked) var moves = MemberMoves()  // as the keys
+  /// The member that is just taken out of a relationship, or put back by an undo: no relationship leaves it out meanwhile.
+  @exclusivity(unchecked) var departing: ManagedObject?
+  /// Whether relationships leave members out that the store has there.
+  var hidesMembers = false
   /// The way to the context, which keeps the graph.
   var sourceLink: (any ObjectSourceLink)?
   /// The context. It may end elsewhere while an object asks it: whoever asks holds it.

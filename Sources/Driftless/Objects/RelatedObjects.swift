@@ -54,7 +54,7 @@ public struct RelatedObjects<Element: ManagedObject>: Sequence, ExpressibleByArr
   public func contains(_ object: Element) -> Bool {
     switch storage {
     case .list(let objects): objects.contains { $0 === object }
-    case .view(let owner, let slot): owner.contains(object, in: slot)
+    case .view(let owner, let slot): owner.shows(object, in: slot)
     }
   }
 

@@ -21,6 +21,10 @@ final class ToManyState {
   /// Whether nothing was changed since they were read, and how many objects had left the graph then.
   private var isHeldAsItIs = false
   private var departuresBefore = 0
+  /// How many moves of members were looked at: see ``MemberMoves``.
+  var seenMoves = 0
+  /// What the store holds with members that are left out of ``stored``, since they are to leave it; nil where there are none.
+  private var unhidden: [ObjectKey]?
   /// The same objects in other forms, by their types.
   private var heldForms: [ObjectIdentifier: Any] = [:]
 
@@ -61,6 +65,9 @@ final class ToManyState {
   }
 
   var isRead: Bool { stored != nil }
+  var hidesSome: Bool { unhidden != nil }
+  /// What the store held when it was asked, whoever is to leave it.
+  var lastRead: [ObjectKey]? { unhidden ?? stored }
   var added: [ObjectKey] { additions.compactMap { $0 } }
   var hasChanges: Bool { !addedPlaces.isEmpty || !removed.isEmpty || isArranged }
   /// The whole content of an ordered relationship once a position in it was changed.
@@ -68,6 +75,7 @@ final class ToManyState {
 
   func read(_ keys: [ObjectKey]) {
     stored = keys
+    unhidden = nil
     cachedContent = nil
     cachedMembers = nil
     if !isArranged { list = nil }
@@ -212,6 +220,39 @@ final class ToManyState {
     isArranged = true
   }
 
+  // MARK: What members say of themselves
+
+  /// Leaves out members that the store has there, and that are to leave it. Those that were removed here are left out already, and
+  /// are there again once that is given up.
+  func hide(_ keys: Set<Int64>) {
+    let keys = keys.filter { removed[$0] == nil }
+    guard !keys.isEmpty else { return }
+    if unhidden == nil { unhidden = stored }
+    stored?.removeAll { keys.contains($0.key) }
+    for key in keys { list?.remove(key) }
+    cachedContent = nil
+    cachedMembers = nil
+  }
+
+  /// What was read says another thing of a member than its row, which was read later.
+  func correct(_ key: ObjectKey, isThere: Bool) {
+    guard isThere else {
+      forgetChange(of: key.key)
+      stored?.removeAll { $0.key == key.key }
+      list?.remove(key.key)
+      return dropMembers()
+    }
+    guard removed[key.key] == nil else { return }
+    stored?.append(key)
+    list?.append(key)
+    dropMembers()
+  }
+
+  private func dropMembers() {
+    cachedContent = nil
+    cachedMembers = nil
+  }
+
   /// Forgets an order that is the stored one.
   func forgetStoredOrder() {
     guard isArranged, addedPlaces.isEmpty, removed.isEmpty, content == stored else { return }
@@ -235,12 +276,14 @@ final class ToManyState {
     let content = stored == nil ? nil : content.map(renamed).filter { $0.key != 0 }
     discardChanges()
     stored = content
+    unhidden = nil
   }
 
   /// Objects have other keys now.
   func rename(_ name: (ObjectKey) -> ObjectKey) {
     let order = arranged
     stored = stored?.map(name)
+    unhidden = unhidden?.map(name)
     additions = added.map(name)
     closeGaps()
     removed = Dictionary(
@@ -254,6 +297,7 @@ final class ToManyState {
   func forgetStored() {
     let order = arranged
     stored = nil
+    unhidden = nil
     dropCaches()
     list = order.map { KeyList($0) }
   }

@@ -42,7 +42,8 @@ extension ManagedObjectContext {
   @discardableResult
   public func execute(_ request: BatchDeleteRequest) throws -> BatchResult {
     try checkMayWrite()
-    let plans = try plans().filter { $0.isAsked(by: request.affectedStores) }
+    let asked = try plans().filter { $0.isAsked(by: request.affectedStores) }
+    let plans: [ObjectPlan]
     var queries: [StoreQuery] = []
     var cut: [PlacedKey] = []
     switch request.selection {
@@ -60,6 +61,14 @@ extension ManagedObjectContext {
         fetch.resultType = .managedObjectID
         cut = try ManagedObjectContext(persistentStoreCoordinator).keys(for: fetch)
         queries = []
+        plans = asked.filter { plan in cut.contains { $0.plan == plan.index } }
+      } else {
+        plans = try written(queries.map(\.plan)) { plan in
+          try queries.contains { query in
+            try query.plan === plan
+              && plan.store.read { try $0.count(of: query.query.counted) } > 0
+          }
+        }
       }
     case .objectIDs(let ids):
       for id in ids where id.isTemporaryID || plan(identifier: id.storeIdentifier) == nil {
@@ -67,11 +76,14 @@ extension ManagedObjectContext {
           .foreignObject, "\(id) is no saved object of this store",
           suggestion: "Save the object first, or delete it in its context.")
       }
+      plans = asked.filter { plan in
+        ids.contains { $0.storeIdentifier == plan.store.identifier }
+      }
     }
     var tallies: [BatchTally] = []
     var written: [Written] = []
     defer { Self.tell(written) }
-    try write(to: plans[...], batchInfo, &written) { plan, transaction in
+    try write(to: plans, batchInfo, &written) { plan, transaction in
       var deletion = try BatchDeletion(transaction, plan)
       defer { deletion.drop() }
       if case .objectIDs(let ids) = request.selection {
@@ -84,7 +96,7 @@ extension ManagedObjectContext {
       try deletion.run(&tally)
       tallies.append(tally)
     }
-    return BatchResult(tallies)
+    return BatchResult(tallies, request.resultType)
   }
 
   /// Takes over what a batch request, or another process, changed: updated objects are read again under unsaved

@@ -75,7 +75,7 @@ extension ManagedObjectContext {
         policy: mergePolicy.mergeType,
         transaction: transaction, tally: BatchTally(request.resultType, plan))
       try inserter.insert(request.source)
-      return BatchResult([inserter.tally])
+      return BatchResult([inserter.tally], request.resultType)
     }.0
   }
 

@@ -17,9 +17,9 @@ public struct BatchResult: Sendable {
   /// How many they are, when the request asked for it.
   public let count: Int?
 
-  /// - Parameter tallies: One for each store.
-  init(_ tallies: [BatchTally]) {
-    resultType = tallies.first?.type ?? .statusOnly
+  /// - Parameter tallies: One for each store that was written.
+  init(_ tallies: [BatchTally], _ type: BatchResultType) {
+    resultType = type
     objectIDs =
       resultType == .objectIDs ? tallies.flatMap { $0.keys.compactMap($0.plan.objectID) } : nil
     count = resultType == .count ? tallies.reduce(0) { $0 + $1.count } : nil

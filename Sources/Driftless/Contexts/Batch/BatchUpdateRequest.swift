@@ -45,15 +45,20 @@ extension ManagedObjectContext {
     let updates = try plans.compactMap { plan in
       try plan.shape(named: request.entityName).map { try BatchUpdate(request, $0, plan) }
     }
+    let targets = try self.written(updates.map(\.plan)) { plan in
+      try updates.contains { update in
+        try update.plan === plan && plan.store.read { try $0.count(of: update.counted) } > 0
+      }
+    }
     var tallies: [BatchTally] = []
     var written: [Written] = []
     defer { Self.tell(written) }
-    try write(to: updates.map(\.plan)[...], batchInfo, &written) { plan, transaction in
+    try write(to: targets, batchInfo, &written) { plan, transaction in
       var tally = BatchTally(request.resultType, plan)
       for update in updates where update.plan === plan { try update.run(transaction, &tally) }
       tallies.append(tally)
     }
-    return BatchResult(tallies)
+    return BatchResult(tallies, request.resultType)
   }
 }
 
@@ -109,6 +114,11 @@ private struct BatchUpdate {
       request.predicate, request.includesSubentities, shape.entity, compilation)
     selection =
       "SELECT " + .joined(columns, by: ", ") + " FROM " + compilation.root.scope.from + conditions
+  }
+
+  /// How many objects it finds.
+  var counted: CompiledQuery {
+    CompiledQuery(sql: selection.sql, bindings: selection.bindings).counted
   }
 
   private static func column(

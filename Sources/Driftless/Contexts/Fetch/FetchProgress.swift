@@ -20,27 +20,42 @@ extension FetchInterruption {
 }
 
 extension ManagedObjectContext {
-  /// The keys of the objects that a request asks for, read so that another thread can stop it.
+  /// The keys of the objects that a request asks for, read so that another thread can stop it. Of several stores each gives its
+  /// own in order, and no fewer than the cut of all may have of it.
   func keys<Result>(
     for request: FetchRequest<Result>, _ interruption: FetchInterruption,
     _ progress: FetchProgress.Handler?
   ) throws -> [(plan: ObjectPlan, keys: [ObjectKey])] {
-    try queries(request, .keys).map { query in
+    let queries = try queries(request, .keys)
+    // Each is of all stores: what one of them has read is no more than a part.
+    let total = try progress.map { _ in
+      try queries.reduce(0) { sum, query in
+        try sum
+          + query.plan.store.read { transaction in
+            try interruption.during(transaction.connection) {
+              try transaction.count(of: query.query.counted)
+            }
+          }
+      }
+    }
+    var done = 0
+    let found = try queries.map { query in
       let keys = try query.plan.store.read { transaction in
         try interruption.during(transaction.connection) {
-          let total = try progress.map { _ in try transaction.count(of: query.query.counted) }
           let report = interruption.reporter(progress, total)
           var keys: [ObjectKey] = []
           try transaction.forEachKey(of: query.query) { key in
             keys.append(key)
-            try report(keys.count)
+            try report(done + keys.count)
           }
-          progress?(FetchProgress(completed: keys.count, total: total ?? keys.count))
           return keys
         }
       }
+      done += keys.count
       return (query.plan, keys)
     }
+    progress?(FetchProgress(completed: done, total: max(done, total ?? done)))
+    return found
   }
 }
 

@@ -64,7 +64,9 @@ extension ManagedObjectContext {
         try $0.toManyKeys(of: owners.map(\.key), relation.description)
       }
       for owner in owners {
-        owner.collection(relation.slot, reading: false).read(keys[owner.key] ?? [])
+        owner.take(
+          keys[owner.key] ?? [], into: owner.collection(relation.slot, reading: false),
+          of: relation)
       }
     }
   }

@@ -9,7 +9,7 @@ import Foundation
 /// ```
 ///
 /// It belongs to its context and is used where the context is. Results are of what is saved: unsaved changes count once
-/// they are. Of a child context that is what its parent has, and what it saves into the parent. Updates tell of what the context saved, merged, rolled
+/// they are, and objects without any show what the results were made of. Of a child context that is what its parent has, and what it saves into the parent. Updates tell of what the context saved, merged, rolled
 /// back or refreshed; a context with ``ManagedObjectContext/automaticallyMergesChangesFromParent`` merges what others save,
 /// what sync brings and what other processes write. ``PersistentContainer/fetchedResults(_:sectionKeyPath:)`` follows the store alone.
 public final class FetchedResults<Object: ManagedObject> {
@@ -114,7 +114,34 @@ public final class FetchedResults<Object: ManagedObject> {
     changedIDs = []
   }
 
+  /// How often rows of a store in memory, which has no states, are asked for again that others changed while their objects were
+  /// read.
+  private static var roundCount: Int { 16 }
+
   private func fetchSnapshot() throws -> ([Object], FetchedResultsSnapshot) {
+    let found = try fetchOnce()
+    guard context.parent == nil, !older(found).isEmpty else { return found }
+    // Objects show what the snapshot was made of, but for what is changed here: one state, whatever is saved meanwhile.
+    return try context.readingOneState {
+      var (found, before) = (try fetchOnce(), FetchedResultsSnapshot([]))
+      for _ in 0..<Self.roundCount {
+        let older = older(found)
+        // A store of another kind may know no versions.
+        if older.isEmpty || found.1 == before { break }
+        before = found.1
+        for object in older { try context.refresh(object, mergeChanges: false) }
+        found = try fetchOnce()
+      }
+      return found
+    }
+  }
+
+  /// Objects without changes that show another version than the snapshot was made of.
+  private func older(_ found: ([Object], FetchedResultsSnapshot)) -> [Object] {
+    found.0.filter { !$0.hasChanges && $0.version != found.1.version(of: $0.objectID) }
+  }
+
+  private func fetchOnce() throws -> ([Object], FetchedResultsSnapshot) {
     let rows = try fetchRequest.snapshotRows(sectionKeyPath, in: context)
     let snapshot =
       if let parent = context.parent {

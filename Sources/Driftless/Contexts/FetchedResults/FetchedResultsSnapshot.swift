@@ -32,20 +32,29 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
   /// The objects of all sections.
   public var objectIDs: [ManagedObjectID] { sections.flatMap(\.objectIDs) }
 
-  /// - Parameter rows: sorted so that the objects of a section follow each other.
+  /// - Parameter rows: sorted so that the objects of a section follow each other. Where an order takes several names for one, such
+  ///   as one that passes over upper case, each name is one section all the same, at the place of its first object.
   init(_ rows: [(id: ManagedObjectID, section: String, version: Int64)]) {
-    var sections: [Section] = []
-    var ids: [ManagedObjectID] = []
-    for (index, row) in rows.enumerated() {
-      ids.append(row.id)
-      if index + 1 == rows.count || rows[index + 1].section != row.section {
-        sections.append(Section(name: row.section, objectIDs: ids))
-        ids = []
+    var ids: [[ManagedObjectID]] = []
+    var names: [String] = []
+    var places: [String: Int] = [:]
+    for row in rows {
+      if row.section == names.last {
+        ids[ids.count - 1].append(row.id)
+      } else if let place = places[row.section] {
+        ids[place].append(row.id)
+      } else {
+        places[row.section] = ids.count
+        names.append(row.section)
+        ids.append([row.id])
       }
     }
-    self.sections = sections
+    sections = zip(names, ids).map { Section(name: $0, objectIDs: $1) }
     versions = Dictionary(rows.map { ($0.id, $0.version) }) { first, _ in first }
   }
+
+  /// The version of the object's row; nil for one that is not among the objects.
+  func version(of id: ManagedObjectID) -> Int64? { versions[id] }
 
   /// Whether the object is among the objects.
   func contains(_ id: ManagedObjectID) -> Bool { versions[id] != nil }

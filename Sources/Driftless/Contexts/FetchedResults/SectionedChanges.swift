@@ -23,7 +23,7 @@ package struct SectionedChanges<Item: Hashable> {
     case update(Item, from: FetchedResultsPlace, at: FetchedResultsPlace)
   }
 
-  /// Indexes of sections that went, of those before.
+  /// Indexes of sections that went, of those before. One that is at another place among those that stayed went as well, and came.
   package let deletedSections: [Int]
   /// Indexes of sections that came, of those after.
   package let insertedSections: [Int]
@@ -32,14 +32,14 @@ package struct SectionedChanges<Item: Hashable> {
 
   /// - Parameter isChanged: Whether an item that was there before is another one now, at whatever place.
   package init(from old: [Section], to new: [Section], _ isChanged: (Item) -> Bool) {
-    let (former, present) = (Set(old.lazy.map(\.name)), Set(new.lazy.map(\.name)))
-    deletedSections = old.indices.filter { !present.contains(old[$0].name) }
-    insertedSections = new.indices.filter { !former.contains(new[$0].name) }
+    let stayed = Self.stayed(old, new)
+    deletedSections = old.indices.filter { !stayed.contains(old[$0].name) }
+    insertedSections = new.indices.filter { !stayed.contains(new[$0].name) }
     let (origins, places) = (Self.places(old), Self.places(new))
     for item in old.lazy.flatMap(\.items) where places[item] == nil {
       if let origin = origins[item] { rows.append(.delete(item, from: origin)) }
     }
-    let moved = Self.moved(old, new, origins, isChanged)
+    let moved = Self.moved(old, new, stayed, origins, isChanged)
     for item in new.lazy.flatMap(\.items) {
       guard let place = places[item] else { continue }
       guard let origin = origins[item] else {
@@ -52,6 +52,14 @@ package struct SectionedChanges<Item: Hashable> {
         rows.append(.update(item, from: origin, at: place))
       }
     }
+  }
+
+  /// The names of sections that are in the order that they had among each other.
+  private static func stayed(_ old: [Section], _ new: [Section]) -> Set<String> {
+    let places = Dictionary(zip(old.lazy.map(\.name), 0...)) { first, _ in first }
+    let common = new.filter { places[$0.name] != nil }
+    let kept = OrderPlaces.kept(common.map { Int64(places[$0.name] ?? 0) }) { _ in false }
+    return Set(kept.lazy.map { common[$0].name })
   }
 
   private static func places(_ sections: [Section]) -> [Item: FetchedResultsPlace] {
@@ -67,7 +75,8 @@ package struct SectionedChanges<Item: Hashable> {
   /// Items in another section than before, or at another place among those that stayed in theirs: changed ones, as long as the
   /// unchanged ones are in the order that they had.
   private static func moved(
-    _ old: [Section], _ new: [Section], _ origins: [Item: FetchedResultsPlace],
+    _ old: [Section], _ new: [Section], _ kept: Set<String>,
+    _ origins: [Item: FetchedResultsPlace],
     _ isChanged: (Item) -> Bool
   ) -> Set<Item> {
     var moved: Set<Item> = []
@@ -76,15 +85,15 @@ package struct SectionedChanges<Item: Hashable> {
       var before: [Int64] = []
       for item in section.items {
         guard let origin = origins[item] else { continue }
-        if old[origin.section].name == section.name {
+        if old[origin.section].name == section.name, kept.contains(section.name) {
           stayed.append(item)
           before.append(Int64(origin.section) << 32 | Int64(origin.row))
         } else {
           moved.insert(item)
         }
       }
-      let kept = Set(OrderPlaces.kept(before) { isChanged(stayed[$0]) })
-      moved.formUnion(stayed.indices.lazy.filter { !kept.contains($0) }.map { stayed[$0] })
+      let unmoved = Set(OrderPlaces.kept(before) { isChanged(stayed[$0]) })
+      moved.formUnion(stayed.indices.lazy.filter { !unmoved.contains($0) }.map { stayed[$0] })
     }
     return moved
   }

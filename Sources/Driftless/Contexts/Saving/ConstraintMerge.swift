@@ -18,6 +18,17 @@ struct ConstraintMerge {
     stored = conflict.databaseObject.flatMap(context.object(with:))
   }
 
+  init(
+    _ context: ManagedObjectContext, by type: MergePolicyType, _ constraint: [String],
+    stored: ManagedObject?, _ members: [ManagedObject]
+  ) {
+    self.context = context
+    self.type = type
+    self.constraint = constraint
+    self.stored = stored
+    self.members = members.filter { !$0.isDeleted }
+  }
+
   /// Gives back the objects that were changed or deleted; tells `note` which new object became which.
   func run(_ note: (ManagedObject, ManagedObject) -> Void) throws -> [ManagedObject] {
     if let stored {

@@ -5,8 +5,8 @@ struct DerivedValues {
   /// Reads what the writes of the save changed, in its own transaction.
   mutating func read(_ transaction: WriteTransaction) throws {
     for key in transaction.derivedKeys {
-      guard let row = try transaction.ownRow(key) else { continue }
-      rows.append((key, row.values))
+      guard let values = try transaction.derivedValues(of: key) else { continue }
+      rows.append((key, values))
     }
   }
 

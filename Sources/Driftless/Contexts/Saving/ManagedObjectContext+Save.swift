@@ -107,7 +107,7 @@ extension ManagedObjectContext {
     do {
       defer { saving.endWritingObjects() }
       try write(
-        to: changed[...], info, &written,
+        to: changed, info, &written,
         didCommit: { plan in committed += writers.filter { $0.plan === plan } },
         { plan, transaction in
           var writer = SaveWriter(context: self, plan: plan, after: writers)
@@ -133,27 +133,7 @@ extension ManagedObjectContext {
   private func plansWithChanges(_ plans: [ObjectPlan]) -> [ObjectPlan] {
     guard plans.count > 1 else { return plans }
     let changed = Set(changedObjects.lazy.filter(\.hasChanges).map(\.shape.planIndex))
-    // In one order, whatever the coordinator's: two that save to the same stores would wait for each other.
-    // Stores in memory, which nobody else has, come last.
-    func place(_ plan: ObjectPlan) -> String { plan.store.url?.path ?? "~" }
-    return plans.filter { changed.contains($0.index) }.sorted { place($0) < place($1) }
-  }
-
-  /// Writes to several stores; all of it is written before the first store commits.
-  ///
-  /// - Parameter written: Gets what is to be told when no lock is held.
-  func write(
-    to plans: ArraySlice<ObjectPlan>, _ info: TransactionInfo, _ written: inout [Written],
-    didCommit: (ObjectPlan) -> Void = { _ in },
-    _ body: (ObjectPlan, WriteTransaction) throws -> Void
-  ) throws {
-    guard let plan = plans.first else { return }
-    let outcome = try plan.store.writeUntold(info) { transaction in
-      try body(plan, transaction)
-      try write(to: plans.dropFirst(), info, &written, didCommit: didCommit, body)
-    }
-    if let news = outcome.news { written.append(Written(store: plan.store, news: news)) }
-    didCommit(plan)
+    return plans.filter { changed.contains($0.index) }
   }
 
   private func runWillSave(ofTouchedOnly isPartial: Bool = false) throws {
@@ -333,7 +313,7 @@ extension ManagedObjectContext {
       if undoManager != nil {
         graph.keys.noteRenamed(object.objectKey, key, in: writer.plan.index)
       }
-      object.commit(key: key.key, version: 1, newKey)
+      object.commit(key: key.key, version: writer.version(ofNew: object), newKey)
       graph.add(object)
     }
     var place = 0

@@ -153,8 +153,7 @@ extension SaveWriter {
     }
     var version = row?.version ?? 0
     if row == nil {
-      try transaction.insert(object.shape.entity, object.key, values: merged)
-      version = 1
+      version = try transaction.insert(object.shape.entity, object.key, values: merged)
       revived.append(object)
     } else if !write.isEmpty {
       // Pairs are written and kept whatever becomes of the rest.

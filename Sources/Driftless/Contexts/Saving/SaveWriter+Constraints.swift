@@ -70,47 +70,10 @@ extension SaveWriter {
         isDeletion: object.isDeleted)
     }
     try decide(&conflicts)
-    for (object, row) in stale { rebase(object, on: row) }
-    return stale.map(\.object)
-  }
-
-  /// Makes an object's changes changes of the row that others wrote, as far as they stand.
-  private func rebase(_ object: ManagedObject, on row: ReadTransaction.Row) {
-    // The policy refreshed it, and gave up what this context changed: its values are read anew.
-    if object.lacksValues { return }
-    let decision = decided[object.objectID] ?? .error
-    switch (decision, object.isDeleted) {
-    case (.error, _): return
-    // CONFLICT: deleted here, changed there. RESOLUTION: it is deleted.
-    case (.mergeByPropertyObjectTrump, true), (.overwrite, true):
-      object.version = row.version
-      return
-    // CONFLICT: deleted or changed here, changed there. RESOLUTION: it becomes what it is in the store.
-    case (.mergeByPropertyStoreTrump, true), (.rollback, _):
-      object.leaveOtherEnds()
-      object.revert()
-      object.forgetStoredCollections()
-    // CONFLICT: both saves changed the object. RESOLUTION: what they changed stays.
-    case (.mergeByPropertyStoreTrump, false):
-      object.changedColumns.forEach { slot in
-        guard object.committed?[slot] != row.values[slot] else { return }
-        object.leaveOtherEnd(at: slot)
-        object.giveUpChange(at: slot)
-      }
-    // CONFLICT: both saves changed the object. RESOLUTION: what this context changed is written.
-    case (.mergeByPropertyObjectTrump, false): break
-    // CONFLICT: both saves changed the object. RESOLUTION: it becomes what it is here, all of it.
-    case (.overwrite, false):
-      for slot in object.shape.layout.slots
-      where !slot.isToMany && !slot.isTransient
-        && row.values[slot.index] != object.values[slot.index]
-      {
-        object.keepCommitted()
-        object.changed.insert(slot.index)
-      }
+    for (object, row) in stale {
+      context.rebase(object, on: row, by: decided[object.objectID] ?? .error)
     }
-    object.takeBeneathChanges(row.values, version: row.version)
-    context.awaken(object, .mergePolicy)
+    return stale.map(\.object)
   }
 
   private mutating func clearTheWay(

@@ -168,12 +168,13 @@ extension SaveWriter {
     resolutions.removeAll { objects.contains(ObjectIdentifier($0.object)) }
   }
 
-  /// What the merge policy keeps may refer to what is deleted: the one that took it along.
+  /// What the merge policy keeps, writes or inserts again may refer to what is deleted, here or by others: the one that took it
+  /// along.
   mutating func freeThoseThatStay(_ transaction: WriteTransaction) throws {
-    guard !staleDeletes.isEmpty else { return }
-    let kept = Set(staleDeletes)
+    // What a store of the application's own holds is asked of it, and is not here.
+    guard !plan.store.readsOutside else { return }
     var freed: [(key: ObjectKey, relation: Relation)] = []
-    for resolution in resolutions where kept.contains(resolution.object) {
+    for resolution in resolutions {
       guard let values = resolution.values else { continue }
       let object = resolution.object
       for slot in object.shape.toOneSlots {

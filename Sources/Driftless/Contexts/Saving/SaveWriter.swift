@@ -25,6 +25,8 @@ struct SaveWriter {
   let earlier: [SaveWriter]
   private(set) var transaction: Int64 = 0
   private(set) var inserted: [ManagedObject] = []
+  /// The versions of those that come back under keys that had rows before, by temporary key; until they are written, 0.
+  private var versionsOfReturned: [Int64: Int64] = [:]
   var updated: [ManagedObject] = []
   /// What the rows of `updated` have now.
   var versions: [Int64] = []
@@ -179,7 +181,11 @@ struct SaveWriter {
       plan.shape(numbered: key.entity)?.hierarchy == object.shape.hierarchy
     else { return }
     newKeys[place(of: object.key)] = ObjectKey(entity: object.shape.number, key: key.key)
+    versionsOfReturned[object.key] = 0
   }
+
+  /// What the row of a new object has, before the object takes its permanent key.
+  func version(ofNew object: ManagedObject) -> Int64 { versionsOfReturned[object.key] ?? 1 }
 
   private func place(of temporaryKey: Int64) -> Int {
     context.graph.keys.place(of: temporaryKey)
@@ -242,6 +248,12 @@ struct SaveWriter {
       }
       let key = newKey(object.objectKey).key
       assert(key > 0, "all new objects have their keys before a row refers to one")
+      guard versionsOfReturned.isEmpty || versionsOfReturned[object.key] == nil else {
+        let values = storedValues(object)
+        versionsOfReturned[object.key] = try transaction.insert(
+          object.shape.entity, key, values: values)
+        return
+      }
       rows.append(key, object.row)
     }
     if let shape, rows.count > 0 { try transaction.insert(shape.entity, rows) }

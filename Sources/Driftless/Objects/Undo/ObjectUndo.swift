@@ -8,6 +8,10 @@ extension ManagedObject {
       value = .reference(graph.keys.newest(key, in: shape.planIndex))
     }
     write(value, at: slot)
+    if shape.relations[slot] != nil {
+      noteMove(at: slot)
+      graph.showHiddenMembers()
+    }
     graph.noteReplayed(self, .undoUpdate)
   }
 
@@ -19,10 +23,14 @@ extension ManagedObject {
 
   /// The opposite of ``unlink(_:at:)`` at a to-many end; in an ordered one it stood behind `other`.
   final func undoUnlink(_ object: ManagedObject, after other: ManagedObject?, at slot: Int) {
+    // Its own end follows.
+    let before = graph?.departing
+    graph?.departing = object
     link(object, at: slot)
     if shape.relations[slot]?.isOrdered == true {
       collection(slot, reading: true).place(object.objectKey, after: other?.key)
     }
+    graph?.departing = before
     graph?.noteReplayed(self, .undoUpdate)
   }
 
