@@ -142,6 +142,7 @@ final class CurlLoop: Sendable {
     _ running: inout Running
   ) {
     guard let item = running.transfers.removeValue(forKey: easy) else { return }
+    if case .failure = result { item.job.request.part?.set(item.transfer.response) }
     curl_multi_remove_handle(multi, easy)
     running.idle.append(easy)
     item.job.completion(result)

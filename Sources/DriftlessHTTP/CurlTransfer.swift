@@ -154,12 +154,15 @@ final class CurlTransfer {
   /// What became of the request when libcurl is done with it.
   func outcome(_ code: CURLcode) -> Result<HTTPResponse, TransportError> {
     request.phase?.set(.idle)
-    guard code == CURLE_OK else { return .failure(error(code)) }
-    return .success(
-      HTTPResponse(
-        status: driftless_curl_status(easy), fields: fields, body: body,
-        redirect: driftless_curl_redirect(easy).map { String(cString: $0) },
-        connectionsMade: driftless_curl_connects(easy)))
+    return code == CURLE_OK ? .success(response) : .failure(error(code))
+  }
+
+  /// What has come so far.
+  var response: HTTPResponse {
+    HTTPResponse(
+      status: driftless_curl_status(easy), fields: fields, body: body,
+      redirect: driftless_curl_redirect(easy).map { String(cString: $0) },
+      connectionsMade: driftless_curl_connects(easy))
   }
 
   private func error(_ code: CURLcode) -> TransportError {
@@ -177,7 +180,7 @@ final class CurlTransfer {
     case CURLE_OPERATION_TIMEDOUT:
       return TransportError(
         .timedOut, "\(address) did not answer in time.",
-        suggestion: "Check the network; nothing was lost, the next sync sends it again.")
+        suggestion: "Check the network; nothing was lost, and it is tried again.")
     case CURLE_SSL_CACERT_BADFILE where Self.isOutOfFiles:
       return TransportError(
         .unreachable,

@@ -281,21 +281,25 @@ public final class CurlTransport: ZoneTransport {
 
   /// A piece of a large value of the zone.
   ///
-  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.noValue`.
+  /// - Throws: `TransportError` where no usable answer came, `ProtocolError` where the server refused: `.noValue`; `PartOfValue` where
+  ///   some of the piece came before the line broke, nothing more came in time, or the task was cancelled.
   public func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data {
+    let part = AnswerPart()
     do {
       return try await send(
         .get,
         path: HTTPWire.path(
           ofValue: digest, generation, range.prefix(pieces.bound(range.count))),
         bodyBytesMax: range.count + options.jsonBytesMax, wantedBytes: range.count,
-        repeatsTimeouts: false
+        repeatsTimeouts: false, part: part
       ) { response in
         guard response.mediaType == WirePath.valueType else { throw self.answers.foreign(response) }
         return response.body
       }
     } catch let error as ProtocolError where error.code == Self.notFound {
       throw ProtocolError.noValue(digest)
+    } catch let error as TransportError {
+      throw part.ofValue(range, error)
     }
   }
 
@@ -355,19 +359,21 @@ public final class CurlTransport: ZoneTransport {
   ///   - path: said anew for each attempt.
   ///   - wantedBytes: what the answer shall have at most, where it may be less.
   ///   - repeatsTimeouts: whether what did not come in time is asked for again here; else who asked decides, and may go on with all else.
+  ///   - part: gets what came of the last answer, where that did not come whole.
   private func send<Answer>(
     _ method: HTTPRequest.Method, path: @autoclosure () -> String, bodyBytesMax: Int,
     waitSeconds: Int = 0, wantedBytes: Int? = nil, repeatsTimeouts: Bool = true,
-    showsToken: Bool = true,
+    showsToken: Bool = true, part: AnswerPart? = nil,
     read: (HTTPResponse) throws -> Answer
   ) async throws -> Answer {
     var attempt = 1
     while true {
       let asked = wantedBytes.map(pieces.bound)
+      part?.set(nil)
       let request = HTTPRequest(
         base: base, path: path(), method: method, token: showsToken ? token : nil,
-        bodyBytesMax: bodyBytesMax,
-        waitSeconds: waitSeconds, options: options, phase: phaseBox)
+        bodyBytesMax: bodyBytesMax, waitSeconds: waitSeconds, options: options, phase: phaseBox,
+        part: part)
       do {
         let response = try await session.send(request)
         try answers.check(response, to: request)

@@ -1,5 +1,6 @@
 import DriftlessProtocol
 import Foundation
+import Synchronization
 
 /// One request, ready to send.
 struct HTTPRequest: Sendable {
@@ -28,7 +29,7 @@ struct HTTPRequest: Sendable {
   /// A request under this address, with the digest of its body.
   init(
     base: String, path: String, method: Method, token: String?, bodyBytesMax: Int, waitSeconds: Int,
-    options: TransportOptions, phase: PhaseBox?
+    options: TransportOptions, phase: PhaseBox?, part: AnswerPart? = nil
   ) {
     url = base + path
     self.method = method
@@ -43,6 +44,7 @@ struct HTTPRequest: Sendable {
     clientCertificateFile = options.clientCertificateFile
     clientKeyFile = options.clientKeyFile ?? options.clientCertificateFile
     self.phase = phase
+    self.part = part
   }
 
   var url: String
@@ -63,6 +65,8 @@ struct HTTPRequest: Sendable {
   var clientKeyFile: String?
   /// Is told how far the request is.
   var phase: PhaseBox?
+  /// Gets what came of an answer that did not come whole.
+  var part: AnswerPart?
 
   /// What an answer's check covers of it.
   var checked: AnswerCheck.Request {
@@ -92,4 +96,21 @@ struct HTTPResponse: Sendable {
 
   /// The media type without parameters, in lower case.
   var mediaType: String { AnswerCheck.mediaType(fields["content-type"]) }
+}
+
+/// What came of an answer that did not come whole; nothing of it is checked.
+final class AnswerPart: Sendable {
+  private let state = Mutex<HTTPResponse?>(nil)
+
+  var response: HTTPResponse? { state.withLock { $0 } }
+
+  func set(_ response: HTTPResponse?) { state.withLock { $0 = response } }
+
+  /// An error, with what came of a piece of a large value before it.
+  func ofValue(_ range: Range<Int>, _ error: TransportError) -> any Error {
+    guard let came = response, came.status == 200, came.mediaType == WirePath.valueType,
+      !came.body.isEmpty, came.body.count <= range.count
+    else { return error }
+    return PartOfValue(bytes: came.body, reason: error)
+  }
 }

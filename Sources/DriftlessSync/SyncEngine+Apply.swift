@@ -20,8 +20,13 @@ extension SyncEngine {
         let batch = try decode(rest.prefix(single > 0 ? 1 : Self.batch(rest)))
         let bytes = try bytesToApply(batch)
         if bytes > 0 {
-          try requireRoom(
-            for: bytes, "What others pushed", mayUseReserve: bytes <= SyncTuning.smallApplyBytes)
+          do {
+            try requireRoomToApply(bytes)
+          } catch let error as StoreError {
+            // All else takes less without them.
+            guard try letGoForRoom(batch) else { throw error }
+            try requireRoomToApply(bytesToApply(batch))
+          }
         }
         do {
           report.add(

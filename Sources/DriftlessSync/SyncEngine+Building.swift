@@ -12,19 +12,7 @@ extension SyncEngine {
     var unreadable = UnreadableValues(objects: [:])
     let state = try Self.state(on: transaction.connection, of: store)
     let pending = try pendingSet(transaction, state: state)
-    // What the zone deleted, and a person has not confirmed, is not edited there.
-    var held = try ZoneStates.braked(on: transaction.connection).union(
-      try Quarantine.rows(transaction, schema: schema).map(\.key).filter { !again.contains($0) })
-    let deletes = allowsMassDelete ? nil : try waitingDeletes(pending, transaction)
-    if let deletes { held.formUnion(deletes.objects) }
-    var waiting = deletes?.properties ?? [:]
-    if holdsLargeValues { held.formUnion(try withLargeValues(pending, transaction)) }
-    if !waitingForRoom.isEmpty {
-      let saves = try WaitingSaves(
-        of: waitingForRoom, pending, beside: held, transaction, schema: schema)
-      held.formUnion(saves.objects)
-      waiting.merge(saves.properties) { $0.union($1) }
-    }
+    var left = try leftOut(of: pending, allowsMassDelete, tryingAgain: again, transaction)
     var portion = portion
     var valueBytesMax = options.pushValueBytesMax
     if portion.refusedObjects == nil, let most = fullPushObjects {
@@ -32,7 +20,8 @@ extension SyncEngine {
     }
     while true {
       let selection = try PushSelection(
-        pending, held: held, waiting: waiting, portion: portion, transaction, schema: schema)
+        pending, held: left.objects, waiting: left.properties, portion: portion, transaction,
+        schema: schema)
       do {
         let (selected, built, error) = try build(
           selection, allowsMassDelete, state, pending, valueBytesMax: valueBytesMax, transaction)
@@ -40,7 +29,7 @@ extension SyncEngine {
       } catch let found as UnreadableValues {
         // What refers to them waits as well: the window is selected anew.
         unreadable.objects.merge(found.objects) { $1 }
-        held.formUnion(found.objects.keys)
+        left.objects.formUnion(found.objects.keys)
       } catch is ValueCutting.PushIsFull {
         // Fewer transactions, and never less than one: nobody is shown half of a save. Its parts are shown together.
         let count = selection.window.count
@@ -49,7 +38,8 @@ extension SyncEngine {
         let isCut =
           try portion.refusedObjects == nil && count > 1
           && PushSelection(
-            pending, held: held, waiting: waiting, portion: fewer, transaction, schema: schema
+            pending, held: left.objects, waiting: left.properties, portion: fewer, transaction,
+            schema: schema
           ).window.count < count
         if isCut {
           portion = fewer
@@ -59,6 +49,39 @@ extension SyncEngine {
         }
       }
     }
+  }
+
+  /// What no change set carries now, whatever its size.
+  struct LeftOut {
+    /// Objects that wait whole.
+    var objects: Set<ObjectKey>
+    /// Properties that wait of others.
+    var properties: [ObjectKey: PropertyMask]
+  }
+
+  /// - Parameter again: objects in quarantine that are tried again.
+  func leftOut(
+    of pending: PendingSet, _ allowsMassDelete: Bool, tryingAgain again: Set<ObjectKey> = [],
+    _ transaction: ReadTransaction
+  ) throws -> LeftOut {
+    // What the zone deleted, and a person has not confirmed, is not edited there.
+    var held = try ZoneStates.braked(on: transaction.connection).union(
+      try Quarantine.rows(transaction, schema: schema).map(\.key).filter { !again.contains($0) })
+    let deletes = allowsMassDelete ? nil : try waitingDeletes(pending, transaction)
+    if let deletes { held.formUnion(deletes.objects) }
+    var waiting = deletes?.properties ?? [:]
+    if holdsLargeValues { held.formUnion(try withLargeValues(pending, transaction)) }
+    var waitingWhole = waitingForRoom
+    if holdsSavesOfLargeValues {
+      waitingWhole.formUnion(try withLargeValues(pending, transaction))
+    }
+    if !waitingWhole.isEmpty {
+      let saves = try WaitingSaves(
+        of: waitingWhole, pending, beside: held, transaction, schema: schema)
+      held.formUnion(saves.objects)
+      waiting.merge(saves.properties) { $0.union($1) }
+    }
+    return LeftOut(objects: held, properties: waiting)
   }
 
   /// Builds the change set of a selection.

@@ -86,10 +86,11 @@ extension SyncEngine {
 
   /// Decides that the value that stands shall stand. Nothing is changed but the journal.
   ///
-  /// Of a conflict that waits for a person, what stands may be another value by now: it is what the journal has as kept.
+  /// Of a conflict that waits for a person, what stands may be another value by now: it is what the journal has as kept. Where the object
+  /// is deleted by then, or the model has no such property any more, that stands, and the entry's explanation says so.
   ///
   /// - Throws: `SyncError` (`unknownElement` when there is no such conflict, `cannotUndo` when what the conflict kept stands
-  ///   no more: it was undone, or the property was edited since), `StoreError`.
+  ///   no more: it was undone, the property was edited since, or the object was deleted), `StoreError`.
   @discardableResult
   public static func keep(
     conflict number: Int64, of store: PersistentStore
@@ -115,10 +116,28 @@ extension SyncEngine {
               + "\(standing) by now.", suggestion: why)
         }
         try Journal.keep(standing, in: number, on: transaction.connection)
+      } else if let gone = try whatIsGone(of: entry, schema, transaction) {
+        guard entry.isWaiting else {
+          throw SyncError(
+            .cannotUndo, "What conflict \(number) kept does not stand any more: \(gone)",
+            suggestion: "To have it back: syncctl conflicts undo, with this conflict or that "
+              + "about the object's delete. Else nothing needs to be done.")
+        }
+        try Journal.tell("\(gone) That stands.", in: number, on: transaction.connection)
       }
       try Journal.decide(number, side, at: store.now, on: transaction.connection)
       return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
     }.0
+  }
+
+  /// Why no value stands that a conflict's property was given; nil where one does, and where what the conflict left is the delete.
+  private static func whatIsGone(
+    of entry: JournalEntry, _ schema: SyncSchema, _ transaction: ReadTransaction
+  ) throws -> String? {
+    guard let name = entry.property, entry.kept != nil else { return nil }
+    guard schema.entity(namedNowOrBefore: entry.entity)?.property(namedNowOrBefore: name) != nil
+    else { return "the model has no \(entry.entity).\(name) any more." }
+    return try isAlive(entry, schema, transaction) ? nil : "the object is deleted."
   }
 
   /// The value of a conflict's property now; nil where the journal has none to compare it with, and where the object or the
@@ -132,6 +151,8 @@ extension SyncEngine {
       let key = try PutBack.key(of: entry, entity, transaction),
       let row = try transaction.knownRow(key)
     else { return nil }
+    // A value whose file is gone is no null that stands.
+    if row.lost.contains(property.slot) { return JournalDraft.lostText }
     if case .place = property.kind, entry.kept.flatMap(PlaceText.after) != nil {
       return try PlaceText.standing(of: key, property, transaction)
     }
@@ -169,6 +190,10 @@ extension SyncEngine {
     of store: PersistentStore, _ schema: SyncSchema, author: String?, withoutLost: Bool
   ) throws -> JournalEntry {
     let number = entry.number
+    func putBack(_ entity: SyncSchema.Entity, _ transaction: WriteTransaction) -> PutBack {
+      PutBack(
+        entry, entity, transaction, schema: schema, withoutLost: withoutLost, now: store.now)
+    }
     if entry.property == nil, side == entry.loser, let row = values.row,
       let entity = schema.entity(namedNowOrBefore: entry.entity)
     {
@@ -180,13 +205,15 @@ extension SyncEngine {
           suggestion: "Make the other one anew, with another key.")
       }
       return try store.write(TransactionInfo(author: author, kind: .local)) { transaction in
-        try PutBack(entry, entity, transaction, schema: schema, withoutLost: withoutLost)
-          .bringBack(row)
+        try putBack(entity, transaction).bringBack(row)
         try Journal.decide(number, side, at: store.now, on: transaction.connection)
         return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
       }.0
     }
     guard let name = entry.property else {
+      if side == entry.loser, values.row != nil {
+        throw noLonger(entry.entity, "make the object anew as what it is now")
+      }
       throw SyncError(
         .cannotUndo, "Conflict \(number) is about the object as a whole, which stays.",
         suggestion: "Delete the object where that is meant.")
@@ -201,7 +228,7 @@ extension SyncEngine {
         {
           // Of a count that was left out the journal has what was counted: it is added once.
           if entry.decision != .local {
-            try PutBack(entry, entity, transaction, schema: schema, withoutLost: withoutLost)
+            try putBack(entity, transaction)
               .add(value, property, row: values.row)
           }
           try Journal.decide(number, side, at: store.now, on: transaction.connection)
@@ -211,11 +238,11 @@ extension SyncEngine {
         let opened = SealedValue.cell(in: value).flatMap {
           opener.value(ofCell: $0, property, of: entity, identity: entry.object)
         }
-        try PutBack(entry, entity, transaction, schema: schema, withoutLost: withoutLost)
+        try putBack(entity, transaction)
           .set(opened ?? value, property, row: values.row, text: set)
       } else if let set {
         let (entity, property) = try property(name, of: entry, schema)
-        try PutBack(entry, entity, transaction, schema: schema, withoutLost: withoutLost)
+        try putBack(entity, transaction)
           .set(elements: set, property, row: values.row)
       } else if side == .remote, entry.isOfUnknownZone {
         throw SyncError(
@@ -238,11 +265,17 @@ extension SyncEngine {
     guard let entity = schema.entity(namedNowOrBefore: entry.entity),
       let property = entity.property(namedNowOrBefore: name)
     else {
-      throw SyncError(
-        .cannotUndo, "The model has no \(entry.entity).\(name) any more.",
-        suggestion: "Set the value by hand where it belongs now.")
+      throw noLonger("\(entry.entity).\(name)", "set the value by hand where it belongs now")
     }
     return (entity, property)
+  }
+
+  private static func noLonger(_ element: String, _ other: String) -> SyncError {
+    SyncError(
+      .cannotUndo, "The model has no \(element) any more.",
+      suggestion:
+        "Give the store a model that has it (syncctl migrate FILE --model MODEL), and undo it then; or \(other)."
+    )
   }
 
   private static func journaled(

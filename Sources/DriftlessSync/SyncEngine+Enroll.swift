@@ -113,6 +113,14 @@ extension SyncEngine {
   /// There while the zone is known to have been replaced, and the store has not taken its state.
   static let replacedSetting = "sync.zoneReplaced"
 
+  /// Whether a store is a replica of a zone that is not this one, whatever both are called.
+  package static func isOfAnotherZone(
+    _ store: PersistentStore, than info: ZoneInfo
+  ) throws -> Bool {
+    let state = try store.read { try ReplicaState.load(from: $0.connection) }
+    return state.map { $0.zoneID != info.zoneID } ?? false
+  }
+
   private static func makeReplica(
     _ store: PersistentStore, server: URL, zone: String, info: ZoneInfo, anew: Bool
   ) throws {

@@ -50,7 +50,7 @@ extension SyncEngine {
     let offset = reading.offset(expected: known.offset - (known.step ?? 0))
     defer { believesZoneClock = false }
     guard believesZoneClock || !Self.isSetBack(offset, since: known) else {
-      return log.warning(
+      return log.warnOfLasting(
         "The server's clock was set back by \((known.offset - offset) / 1000) s: it is not followed"
       )
     }
@@ -216,7 +216,8 @@ extension SyncEngine {
       let named = try NamedCells(transaction.connection)
       let deleted = hasDeletes ? named.deleted(pending) : []
       try LackedValues.settle(
-        pending.taken(through: through, omitting: omitted), transaction, by: state, at: store.now)
+        pending.taken(through: through, omitting: omitted), transaction, schema, by: state,
+        at: store.now)
       let kept = omitted.keys.union(pending.heldBack(by: through))
       pending.acknowledge(through: through, omitting: omitted)
       var parked = try ParkedValues(transaction.connection)

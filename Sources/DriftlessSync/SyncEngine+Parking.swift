@@ -27,7 +27,7 @@ extension SyncEngine {
       ParkedEntry(
         sequence: entry.parked.sequence, sender: entry.parked.sender, code: FormerParking.code,
         reason: entry.reason, names: entry.parked.unknown.map(\.name).sorted(),
-        since: entry.parked.since, bytes: entry.parked.bytes)
+        since: entry.parked.since, bytes: entry.parked.bytes, former: entry.id)
     }
     let missed = try MissedValues.digests(on: connection)
     let set =
@@ -39,7 +39,8 @@ extension SyncEngine {
         })
     let values = try set.map { row in
       ParkedEntry(
-        sequence: row.sequence, sender: row.sender,
+        sequence: row.sequence,
+        sender: row.sender == ParkedValues.unknownSender ? nil : row.sender,
         code: LargeCell.value(in: row.value) != nil
           ? LargeCell.code
           : SealedValue.cell(in: row.value) == nil ? "invalid-value" : "sealed",
@@ -59,13 +60,34 @@ extension SyncEngine {
         names: left.names.map(\.name).sorted(),
         since: Date(timeIntervalSince1970: left.since), bytes: 0)
     }
-    return (former + entries + values + keys + (left.map { [$0] } ?? [])).sorted { a, b in
-      (a.sequence, a.object?.uuidString ?? "") < (b.sequence, b.object?.uuidString ?? "")
-    }.map { entry in
+    let all = (former + entries + values + keys + (left.map { [$0] } ?? [])).sorted { a, b in
+      (a.sequence, a.object?.uuidString ?? "", a.property ?? "", a.former ?? 0)
+        < (b.sequence, b.object?.uuidString ?? "", b.property ?? "", b.former ?? 0)
+    }
+    let counts = all.reduce(into: [UInt64: Int]()) { $0[$1.sequence, default: 0] += 1 }
+    var parts: [UInt64: Int] = [:]
+    return all.map { entry in
       var entry = entry
+      if counts[entry.sequence] ?? 0 > 1 {
+        parts[entry.sequence, default: 0] += 1
+        entry.part = parts[entry.sequence]
+      }
       entry.isAccepted = accepted.covers(entry)
       return entry
     }
+  }
+
+  /// Those of what is set aside that a person names.
+  ///
+  /// - Throws: `SyncError` (`unknownElement`) where there is none.
+  static func named(
+    _ sequence: UInt64?, _ part: Int?, among parked: [ParkedEntry], of store: PersistentStore
+  ) throws -> [ParkedEntry] {
+    let meant = parked.filter {
+      (sequence ?? $0.sequence) == $0.sequence && (part == nil || ($0.part ?? 1) == part)
+    }
+    if let sequence, meant.isEmpty { throw SyncError.notParked(sequence, part, store) }
+    return meant
   }
 
   /// Lets the next pull try again what was set aside, and what stays set aside waits for a person again.
@@ -73,11 +95,12 @@ extension SyncEngine {
   /// - Parameters:
   ///   - store: the replica.
   ///   - sequence: one entry; nil for all.
+  ///   - part: one of several with that number (`ParkedEntry.part`); nil for all of them.
   /// - Returns: how many entries that are.
   /// - Throws: `SyncError` (`unknownElement`) when the entry is not parked, `StoreError`.
   @discardableResult
   public static func retryParked(
-    of store: PersistentStore, sequence: UInt64? = nil
+    of store: PersistentStore, sequence: UInt64? = nil, part: Int? = nil
   ) throws -> Int {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     return try store.write(info) { transaction in
@@ -88,6 +111,11 @@ extension SyncEngine {
       if withoutRoom > 0 || parked.contains(where: { $0.code == LargeCell.code }) {
         try transaction.setSetting(retrySetting, .integer(1))
       }
+      if let part {
+        let meant = try named(sequence, part, among: parked, of: store)
+        try retry(meant, beside: parked, transaction)
+        return meant.count
+      }
       // A value that waits for its key is written unasked as soon as that is free, and what is empty is set by a person.
       let count =
         try Parking.ask(sequence, on: transaction.connection)
@@ -96,7 +124,7 @@ extension SyncEngine {
             && (sequence ?? $0.sequence) == $0.sequence
         }
         + (NamesLeftOut.ask(sequence, transaction) ? 1 : 0) + withoutRoom
-      if let sequence, count == 0 { throw SyncError.notParked(sequence, store) }
+      if let sequence, count == 0 { throw SyncError.notParked(sequence, nil, store) }
       var accepted = try AcceptedParking.load(transaction)
       for entry in parked where sequence == nil || entry.sequence == sequence {
         accepted.takeBack(entry)
@@ -104,6 +132,26 @@ extension SyncEngine {
       try accepted.save(parked, transaction)
       return count
     }.0
+  }
+
+  /// Asks for another try at some of what is set aside. Single values are tried unasked.
+  private static func retry(
+    _ meant: [ParkedEntry], beside parked: [ParkedEntry], _ transaction: WriteTransaction
+  ) throws {
+    var accepted = try AcceptedParking.load(transaction)
+    if meant.contains(where: { $0.code == LargeCell.code }) {
+      try transaction.setSetting(retrySetting, .integer(1))
+    }
+    for entry in meant {
+      if let id = entry.former {
+        try FormerParking.ask(id: id, on: transaction.connection)
+      } else if entry.object == nil {
+        try Parking.ask(entry: entry.sequence, on: transaction.connection)
+        _ = try NamesLeftOut.ask(entry.sequence, transaction)
+      }
+      accepted.takeBack(entry)
+    }
+    try accepted.save(parked, transaction)
   }
 
   /// Something parked by itself.
@@ -134,7 +182,7 @@ extension SyncEngine {
           try bookkeep { try FormerParking.note("\(error)", of: id, on: $0.connection) }
         }
         guard case .entry(let sequence) = part else { continue }
-        log.warning("Entry \(sequence) of the zone's log stays set aside: \(error)")
+        log.warnOfLasting("Entry \(sequence) of the zone's log stays set aside: \(error)")
         try bookkeep { try Parking.note("\(error)", of: sequence, on: $0.connection) }
       }
     }

@@ -16,17 +16,28 @@ extension SyncEngine {
   public func pull(
     waitSeconds: Int = 0, allowingMassDelete allowsMassDelete: Bool = false
   ) async throws -> PullReport {
-    let report = try await operation {
+    let report = try await pullOnce(waitSeconds: waitSeconds, allowsMassDelete, inTurn: false)
+      .report.pull
+    tell(.didSucceed)
+    return report
+  }
+
+  /// One turn of a `pull`: the whole of it, or one of several of which others come between.
+  ///
+  /// - Parameter inTurn: whether it ends with large values after some time.
+  func pullOnce(
+    waitSeconds: Int, _ allowsMassDelete: Bool, inTurn: Bool
+  ) async throws -> SyncTurn {
+    try await operation {
+      self.valueTurn.begin(after: inTurn ? self.valueTurnSeconds : nil)
+      defer { self.valueTurn.stop() }
       var report = SyncReport()
       try await self.reconciling(&report) {
         try await self.runPull(waitSeconds: waitSeconds, allowsMassDelete, &$0)
         try await self.mendValues()
       }
-      try self.tellSetAside()
-      return report.pull
+      return try self.endTurn(report) { try self.tellSetAside() }
     }
-    tell(.didSucceed)
-    return report
   }
 
   func runPull(

@@ -14,12 +14,7 @@ extension SyncEngine {
   /// - Throws: `SyncError` (`massDelete` when so many deletes must be allowed first),
   ///   `ProtocolError` or `StoreError`. What was not acknowledged stays pending.
   public func push(allowingMassDelete allowsMassDelete: Bool = false) async throws -> PushReport {
-    let report = try await operation {
-      var report = SyncReport()
-      try await self.reconciling(&report) { try await self.runPush(allowsMassDelete, &$0) }
-      try self.tellWaitingDeletes(allowsMassDelete)
-      return report.push
-    }
+    let report = try await pushOnce(allowsMassDelete, inTurn: false).report.push
     tell(.didSucceed)
     return report
   }
@@ -33,37 +28,52 @@ extension SyncEngine {
   /// - Throws: `SyncError` (`massDelete` when so many deletes must be allowed first, `notEnrolled`, `diverged`), `ProtocolError`,
   ///   `StoreError`, what the transport throws, `CancellationError`. What was not acknowledged stays pending.
   public func sync(allowingMassDelete allowsMassDelete: Bool = false) async throws -> SyncReport {
-    let report = try await syncOnce(allowsMassDelete, isOfLoop: false)
+    let report = try await syncOnce(allowsMassDelete, inTurn: false).report
     tell(.didSucceed)
     return report
   }
 
-  /// `sync` of a loop, which hears of its end by itself.
+  /// One turn of a `sync`: of a loop, which hears of its end by itself, or of several of which others come between.
   ///
-  /// - Returns: also whether the next one goes on with large values.
-  func syncForLoop() async throws -> (report: SyncReport, hasMore: Bool) {
-    let report = try await syncOnce(false, isOfLoop: true)
-    return (report, valueTurn.hasMore)
-  }
-
-  private func syncOnce(_ allowsMassDelete: Bool, isOfLoop: Bool) async throws -> SyncReport {
+  /// - Parameter inTurn: whether it ends with large values after some time.
+  func syncOnce(_ allowsMassDelete: Bool, inTurn: Bool) async throws -> SyncTurn {
     let asked = queue.ticket()
     return try await operation {
-      if let last = self.lastSync, last.began > asked, last.allowsMassDelete == allowsMassDelete {
-        return last.report
+      // A turn may have left values unsent.
+      if let last = self.lastSync, last.began > asked, last.allowsMassDelete == allowsMassDelete,
+        inTurn || !last.turn.hasMore
+      {
+        return last.turn
       }
       let began = self.queue.ticket()
       var report = SyncReport()
+      self.valueTurn.begin(after: inTurn ? self.valueTurnSeconds : nil)
+      defer { self.valueTurn.stop() }
       try await self.reconciling(&report) { report in
-        let full = try await self.pullWhatFits(allowsMassDelete, &report)
-        try await self.runPush(allowsMassDelete, &report, pulledUntil: full)
-        try await self.mendValues(isOfLoop: isOfLoop)
+        do {
+          try await self.pullAndPush(allowsMassDelete, &report)
+        } catch let error as StoreError where error.code == .diskFull {
+          guard try await self.letGoForRoom() else { throw error }
+          self.valueTurn.begin(after: inTurn ? self.valueTurnSeconds : nil)
+          self.valueTurn.noteLetGo()
+          try await self.pullAndPush(allowsMassDelete, &report)
+        }
+        try await self.mendValues()
       }
-      try self.tellSetAside()
-      try self.tellWaitingDeletes(allowsMassDelete)
-      self.lastSync = (began, allowsMassDelete, report)
-      return report
+      let turn = try self.endTurn(report) {
+        try self.tellSetAside()
+        try self.tellWaitingDeletes(allowsMassDelete)
+      }
+      self.lastSync = (began, allowsMassDelete, turn)
+      return turn
     }
+  }
+
+  /// - Throws: `StoreError` (`diskFull`) where there is no room for all that comes, or goes.
+  private func pullAndPush(_ allowsMassDelete: Bool, _ report: inout SyncReport) async throws {
+    let full = try await pullWhatFits(allowsMassDelete, &report)
+    valueTurn.beginSending()
+    try await runPush(allowsMassDelete, &report, pulledUntil: full)
   }
 
   /// Pulls as far as there is room, and settles what of it was taken in with what is pending: what does not fit the disk holds
@@ -91,6 +101,8 @@ extension SyncEngine {
     var full = full
     try lock()
     if valueBounds?.areOld == true { valueBounds = nil }
+    unsentValues = LargeValueSet()
+    clockRefusals = 0
     defer {
       revivedEdits = RevivedEdits()
       fullPushObjects = nil
@@ -127,6 +139,10 @@ extension SyncEngine {
       try await pushWithoutValues(allowsMassDelete, &report, pulledUntil: &full)
       try parkRefused()
       throw error.error
+    } catch is ValuesLeft {
+      valueTurn.noteUnsent()
+      try await pushBesideValues(allowsMassDelete, &report, pulledUntil: &full)
+      try parkRefused()
     }
     if let full { throw full }
   }
@@ -144,7 +160,7 @@ extension SyncEngine {
   /// - Parameters:
   ///   - full: why a pull did not reach the head, if one did not: what meets the zone beyond that waits, and the rest goes.
   ///   - again: objects in quarantine that were stale for good, and are sent all the same.
-  private func pushPending(
+  func pushPending(
     _ allowsMassDelete: Bool, _ report: inout SyncReport, pulledUntil full: inout StoreError?,
     tryingAgain again: Set<ObjectKey> = []
   ) async throws {
@@ -267,6 +283,7 @@ extension SyncEngine {
     do {
       let reply = try await sendParts(of: outbox)
       report.push.add(outbox)
+      clockRefusals = 0
       return .accepted(reply)
     } catch let error as ProtocolError where error.code == .unsupported && takesNoParts {
       // It is built anew, as one change set.
@@ -281,8 +298,10 @@ extension SyncEngine {
     } catch let missing as ValuesAreNowhere {
       return answer(missing)
     } catch let error as ProtocolError where error.code == .clockAhead {
-      // Moved back to the zone's clock, it is built anew.
+      // Moved back to the zone's clock, it is built anew. What stays ahead cannot be moved, and waits until it is not.
       believesZoneClock = true
+      clockRefusals += 1
+      guard clockRefusals < SyncTuning.clockRefusalsMax else { return .failed(error) }
       return .stale([], at: nil, reason: error.message)
     } catch let error as ProtocolError {
       // Another server may take other values, and this one others than it did.

@@ -24,7 +24,7 @@ extension SyncEngine {
 
   /// Takes the store's sync lock, unless this engine has it.
   func lock() throws {
-    guard !keepSyncLock() else { return }
+    guard !keepSyncLock() else { return try noteFile() }
     guard !store.isReadOnly else {
       throw SyncError(
         .readOnlyStore, "The store \(store.label) can only be read.",
@@ -35,10 +35,26 @@ extension SyncEngine {
     if try store.read({ try EngineTables.needCreation($0) }) {
       try bookkeep { try EngineTables.create(in: $0) }
     }
+    try noteFile()
+  }
+
+  /// Takes note of a store that turned out to be a copy: by a look of this engine's, or of whoever opened it while the engine has
+  /// it.
+  private func noteFile() throws {
     try store.checkFileIdentity()
+    guard try store.read({ try $0.isNotedAsCopy }) else { return }
     if try bookkeep({ try Self.renewCopy($0) }) {
       log.warning("The store's file was copied or put back: it is a replica of its own from now on")
     }
+  }
+
+  /// Has a store that turned out to be a copy be a replica of its own, also where no zone can be reached. Nothing is done for
+  /// others.
+  package func settleCopy() async throws {
+    guard try store.read({ try store.isOfOtherFile($0) }) else { return }
+    try await queue.enter()
+    defer { queue.leave() }
+    try lock()
   }
 
   /// A replica in a file that was copied does not answer for what the original sends, and sends nothing that the original may

@@ -35,6 +35,7 @@ extension SyncEngine {
         status.lastError = state.lastError
         status.failure = try lastFailure(transaction, state, now: store.now)
       }
+      status.toComeAgain = try toComeAgain(state, schema, transaction)
       status.zoneWasReplaced = try transaction.setting(replacedSetting) != nil
       status.reconciled = try lastReconciliation(transaction)
       status.conflicts = try Journal.count(on: connection)

@@ -53,9 +53,11 @@ public actor SyncEngine {
   /// Who hears of this engine's operations, by its name.
   var listeners: [UUID: @Sendable (Notice) -> Void] = [:]
   /// The last sync that succeeded: the ticket with which it began, and what it did.
-  var lastSync: (began: UInt64, allowsMassDelete: Bool, report: SyncReport)?
+  var lastSync: (began: UInt64, allowsMassDelete: Bool, turn: SyncTurn)?
   /// The zone refused a time as too far ahead: what it says next of its clock is believed.
   var believesZoneClock = false
+  /// How often it did so since it took the last push.
+  var clockRefusals = 0
   /// Snapshots that could not be taken in, and why: they are not fetched again.
   var unfitSnapshots: [UnfitPlace] = []
   /// What was free when a snapshot filled the disk: it is tried again where there is more.
@@ -81,6 +83,10 @@ public actor SyncEngine {
   var fullPushObjects: Int?
   /// The server has no room for large values: what has any waits, and the rest goes.
   var holdsLargeValues = false
+  /// What has large values waits for the next turn, with the saves that it is of, and the rest goes.
+  var holdsSavesOfLargeValues = false
+  /// Large values of a change set that is built anew for that, of which some may have gone: they are cut out of it no second time.
+  var unsentValues = LargeValueSet()
   /// Objects whose saves meet in the zone what does not fit the disk: they wait until it does. Kept during a push.
   var waitingForRoom: Set<ObjectKey> = []
   /// Bytes of large values that came and went.

@@ -112,7 +112,7 @@ extension SyncError {
     SyncError(
       .damagedState, "The engine's own record of \(what) cannot be read.",
       suggestion:
-        "Run syncctl store check, then restore the store, or run syncctl enroll --anew: its rows are offered."
+        "Run syncctl store check FILE, then restore the store, or run syncctl enroll --anew: its rows are offered."
     )
   }
 
@@ -165,7 +165,7 @@ extension SyncError {
       .cannotUndo, "The model here does not hold that value of \(property): \(refusal)",
       suggestion: value.isInZone
         ? "Set the value by hand, or take it from a store that has its bytes (syncctl export --upsert there, syncctl import here)."
-        : "Give the store a model that does (syncctl migrate), then undo it.")
+        : "Give the store a model that does (syncctl migrate FILE --model MODEL), then undo it.")
   }
 
   static func offeredToPurged(_ label: String) -> SyncError {

@@ -118,6 +118,9 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var valuesWithoutRoom = 0
   /// Objects with edits of encrypted properties that wait for a key: nothing of these leaves the host without one.
   public var withoutKey = 0
+  /// What the model here has again, or otherwise than the one before, and the store has not taken from the zone since: entities, and
+  /// `Entity.property` of others. The next sync takes it.
+  public var toComeAgain: [String] = []
   /// How the store came back last to a server whose log was another one; nil when it never had to.
   public var reconciled: Reconciliation?
   /// Whether the zone was replaced on purpose since the store took its state, as enrolling again found: the next sync keeps
@@ -139,6 +142,6 @@ public struct SyncStatus: Hashable, Sendable, Codable {
   public var isEnrolled: Bool { replica != nil }
   /// Whether nothing waits, here or (as far as is known) at the zone.
   public var isCurrent: Bool {
-    isEnrolled && !zoneWasReplaced && pending.isEmpty && cursor >= head
+    isEnrolled && !zoneWasReplaced && pending.isEmpty && cursor >= head && toComeAgain.isEmpty
   }
 }

@@ -40,9 +40,17 @@ enum SyncTuning {
   static let valueBoundsSeconds = 3600
   /// Bytes of large values that are not where they belong which one sync sends, or fetches: it is one thing of many.
   static let mendedValueBytesMax = 256 << 20
-  /// Seconds after which a sync of `run()` asks for no more of them, and the next one begins at once: what was saved meanwhile, and what
-  /// others sent, goes between.
+  /// Seconds that a sync of `run()` takes for large values, with a third more for those that it sends, and the next one begins at once: what was saved meanwhile, and what others
+  /// sent, goes between.
   static let mendedValueSeconds = 30
+  /// Seconds of those that a request has at least: with less left, none begins.
+  static let valueGraceSeconds = 2
+  /// Bytes. A value of which less came in what a turn had for it comes behind the others, since something holds it up.
+  static let valueStallBytes = 16 << 10
+  /// Seconds in which a piece of a value that the zone lost, and gets back from here, has to go in a turn: at first, and at most, which
+  /// is what a server gives a body of that size (`bodySeconds`, and a second for each 4 KiB).
+  static let offeredPieceSeconds = 30
+  static let offeredPieceSecondsMax = 376
   /// Bytes that a value gets when it is sealed, and some more.
   static let sealedCellBytes = 256
   /// Values that the zone lacks, and that a replica hears of: more are heard of once it has some of them back.
@@ -56,8 +64,13 @@ enum SyncTuning {
   static let inflatedShare = 4
   /// Bytes. So little may use half of what is left to saves: an edit of others, or a delete, comes all the same.
   static let smallApplyBytes = 64 << 10
-  /// A large value lies on the disk once while it travels, once where it belongs, and once in the write-ahead log on its way there.
+  /// Of 1. What a byte of a large value takes of the disk until it is sent: of its copy, and of the write-ahead log on its way there.
   static let valueShare = 3
+  /// Of 1. The same of one that comes: while it travels it is in the write-ahead log and then in the file, and so it is where it belongs;
+  /// what it took before that goes through the log once more.
+  static let placedValueShare = 5
+  /// Bytes of a write-ahead log that is copied into the file where there is no room for a large value.
+  static let cutLogBytesMin = 256 << 10
   /// Attempts at a piece of a large value that does not come while the zone answers to all else, before that goes on without it.
   static let valueAttemptsMax = 2
   /// Such attempts in a row, of whatever values, after which an operation asks for no more of them. Each may take half a minute, where
@@ -73,6 +86,8 @@ enum SyncTuning {
   static let placedBytesAtOnce = 16 << 20
   /// Large values that are let go of in one transaction.
   static let letGoAtOnce = 16
+  /// Pages that the store's file gives back at once after that, where the disk is nearly full: as much goes through the log.
+  static let vacuumedPagesMax = 256
   /// Empty properties that are required and are read at once; of more, those that are asked for.
   static let lacksAtOnce = 256
   /// Numbers of objects between two that the zone is asked for at once, when it is asked which values it names.
@@ -137,6 +152,8 @@ enum SyncTuning {
   static let leftGenerationsMax = 32
   /// Milliseconds. Clocks of hosts that keep time differ by less; what is further ahead is moved back.
   static let clockSlackMilliseconds: UInt64 = 60_000
+  /// So often a push that a zone refuses as ahead of its clock is moved back and sent again.
+  static let clockRefusalsMax = 10
   /// An answer that came within so long says where the zone's clock stands; a slower one only contradicts.
   static let preciseClockMilliseconds: Int64 = 200
   /// Seconds. A long poll that was answered sooner, without news, was not waited for; a server may have reason to hold none for

@@ -41,4 +41,43 @@ import Testing
     #expect(try await piece(transport(server)) == Data("some".utf8))
     #expect(server.seen.last?.head.contains("first=0&count=262144 ") == true)
   }
+
+  /// The head of an answer with a piece, and the first bytes of that.
+  private static let part = Answer.piece(String(repeating: "x", count: 5000))
+    .replacingOccurrences(of: "Content-Length: 5000", with: "Content-Length: 1048576")
+
+  @Test("What came of one that hangs is handed over with why the rest did not come")
+  func hanging() async throws {
+    let server = try CrookedServer([.send(Self.part), .silence])
+    defer { server.stop() }
+    let error = await #expect(throws: PartOfValue.self) { try await piece(transport(server)) }
+    #expect(error?.bytes == Data(repeating: 0x78, count: 5000))
+    #expect((error?.reason as? TransportError)?.code == .timedOut)
+  }
+
+  @Test("So it is with one whose task is cancelled")
+  func cancelled() async throws {
+    let server = try CrookedServer([.send(Self.part), .silence])
+    defer { server.stop() }
+    var options = TransportOptions()
+    options.stallTimeoutSeconds = 600
+    let transport = try CurlTransport(
+      server: server.url, zone: "shop", token: "token", options: options)
+    let asking = Task { try await piece(transport) }
+    while transport.phase != .receiving { await Task.yield() }
+    asking.cancel()
+    let error = await #expect(throws: PartOfValue.self) { try await asking.value }
+    #expect(error?.bytes.isEmpty == false)
+    #expect((error?.reason as? TransportError)?.code == .cancelled)
+  }
+
+  @Test("What is no piece of a value is no part of one")
+  func foreign() async throws {
+    let page = Answer.text(String(repeating: "x", count: 5000), type: "text/html")
+      .replacingOccurrences(of: "Content-Length: 5000", with: "Content-Length: 1048576")
+    let server = try CrookedServer([.send(page), .silence])
+    defer { server.stop() }
+    let error = await #expect(throws: TransportError.self) { try await piece(transport(server)) }
+    #expect(error?.code == .timedOut)
+  }
 }

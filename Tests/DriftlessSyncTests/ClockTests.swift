@@ -37,6 +37,24 @@ struct ClockTests {
     #expect(try slow.value(id, "title") == .string("second"))
   }
 
+  @Test("What a server calls ahead of its clock whatever is done waits, and is sent later")
+  func alwaysAhead() async throws {
+    let transport = HookedTransport(zone)
+    let replica = try await TestReplica("r", zone: zone, clock: clock, transport: transport)
+    let id = try replica.insert("Item", ["title": .string("a")])
+    transport.rewritten = { _ in
+      throw ProtocolError(.clockAhead, "A time is ahead", suggestion: "Set the clock.")
+    }
+    let error = await #expect(throws: ProtocolError.self) { try await replica.sync() }
+    #expect(error?.code == .clockAhead)
+    #expect(transport.pushed.count == SyncTuning.clockRefusalsMax)
+    transport.rewritten = nil
+    try await replica.sync()
+    let other = try await TestReplica("other", zone: zone, clock: clock)
+    try await other.sync()
+    #expect(try other.exists(id))
+  }
+
   @Test("F29 A slow upload and a slow answer move no clock that is right: the later edit stands")
   func slowAnswers() async throws {
     let zone = MemoryZone(clock: clock)

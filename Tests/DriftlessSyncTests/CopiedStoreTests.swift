@@ -47,6 +47,26 @@ struct CopiedStoreTests {
   }
 
   @Test(
+    "What turns out to be a copy while an engine has it is a replica of its own with the next sync, also without a zone",
+    arguments: [true, false], [true, false])
+  func noticedMeanwhile(byAnother: Bool, syncs: Bool) async throws {
+    try original.insert("Item", ["title": .string("one")])
+    try await original.sync()
+    let former = try #require(try original.status.replica)
+    let url = try #require(original.store.url)
+    // As somebody does who puts the folder back.
+    try FileManager.default.removeItem(atPath: url.path + "-driftless-file")
+    if byAnother { try PersistentStore.open(url: url).close() }
+    #expect(try original.status.isCopy)
+    if syncs { try await original.sync() } else { try await original.engine.settleCopy() }
+    let status = try original.status
+    #expect(!status.isCopy && status.replica != former)
+    #expect((status.lastSync != nil) == syncs)
+    try await original.engine.settleCopy()
+    #expect(try original.status.replica == status.replica)
+  }
+
+  @Test(
     "F62 A copy and its original are both edited and both sync: nothing of either is lost, nothing is there twice"
   )
   func bothEdited() async throws {

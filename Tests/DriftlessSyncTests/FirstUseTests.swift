@@ -268,6 +268,13 @@ struct FirstUseTests {
     try await shop[1].sync()
     #expect(try shop[1].value(id, "blob") == .data(ValueShop.photo))
     #expect(try SyncEngine.check(shop[1].store).isSound)
+    // What had no room waits for none any more, once values come when somebody asks for them.
+    let digest = try #require(LargeValue(of: ValueShop.photo)?.digest)
+    _ = try shop[1].store.write(TransactionInfo(author: "test", kind: .imported)) {
+      try MissedValues.note(digest, .room, at: Date(), on: $0.connection)
+    }
+    try SyncEngine.setValueFetching(.firstUse, of: shop[1].store)
+    #expect(try shop[1].store.read { try MissedValues.count(.room, on: $0.connection) } == 0)
   }
 
   @Test("An export names what is not here, and a line for another store leaves it alone")

@@ -37,6 +37,23 @@ import Testing
     #expect(try world[0].exists(deleted))
   }
 
+  @Test("A count that was given up is added by who puts it back, beside what others count")
+  func counted() async throws {
+    let world = try await World(2)
+    let item = try world[0].insert("Item", ["title": .string("a"), "stock": .integer(10)])
+    try await world.syncAll()
+    try world[1].set(item, ["stock": .integer(7)])
+    try world[0].set(item, ["stock": .integer(9)])
+    try await world[0].sync()
+    _ = try await world[1].engine.giveUpUnsent()
+    #expect(try world[1].value(item, "stock") == .integer(9))
+    let entry = try #require(world[1].conflicts.first)
+    #expect(entry.local == "7" && entry.base == "10")
+    try SyncEngine.undo(conflict: entry.number, of: world[1].store)
+    try await world.settle()
+    for replica in 0...1 { #expect(try world[replica].value(item, "stock") == .integer(6)) }
+  }
+
   @Test("A push that no answer came to, and that arrives after it was given up, is the zone's")
   func unanswered() async throws {
     let world = try await World(1)

@@ -145,6 +145,73 @@ struct LostFileSyncTests {
     #expect(try SyncEngine.status(of: two.store).pending.objects == 0)
   }
 
+  @Test(
+    "What a repair gave for a lost value is not undone: what was there is lost, and nothing changes"
+  )
+  func undone() async throws {
+    let (one, two) = (try await replica("one"), try await replica("two"))
+    try await insert("a", Self.large, into: one)
+    for replica in [one, two] { _ = try await replica.engine.sync() }
+    _ = try loseFiles(of: two)
+    let start = Date()
+    _ = try await two.engine.repair()
+    let entry = try #require(try SyncEngine.conflicts(of: two.store).first)
+    let error = #expect(throws: SyncError.self) {
+      try SyncEngine.undo(conflict: entry.number, of: two.store)
+    }
+    #expect(error?.code == .cannotUndo && error?.message.contains("lost") == true)
+    #expect(entry.local == "\"lost\"" && entry.explanation.contains("lost"), "\(entry)")
+    #expect(entry.localTime.date > start.addingTimeInterval(-1), "\(entry)")
+    #expect(try await photos(two) == ["a": Self.large])
+    #expect(try SyncEngine.status(of: two.store).pending.objects == 0)
+    for replica in [two, one] { _ = try await replica.engine.sync() }
+    #expect(try await photos(one) == ["a": Self.large])
+    // Keeping what stands is as ever.
+    #expect(try SyncEngine.keep(conflict: entry.number, of: two.store).decision == .remote)
+  }
+
+  @Test("What a conflict kept and is lost since does not stand as a null")
+  func keptAndLost() async throws {
+    let (one, two) = (try await replica("one"), try await replica("two"))
+    try await insert("a", Data([1]), into: one)
+    for replica in [one, two] { _ = try await replica.engine.sync() }
+    func setImage(_ image: Data, of replica: Replica) async throws {
+      try await edit(replica) { context in
+        let photos = try context.fetch(FetchRequest<ManagedObject>(entityName: "Photo"))
+        try #require(photos.first)["image"] = image
+      }
+    }
+    try await setImage(Data([2]), of: one)
+    try await setImage(Self.large, of: two)
+    for replica in [one, two, one] { _ = try await replica.engine.sync() }
+    let entry = try #require(try SyncEngine.conflicts(of: two.store).first)
+    #expect(try await photos(two) == ["a": Self.large])
+    _ = try loseFiles(of: two)
+    let error = #expect(throws: SyncError.self) {
+      try SyncEngine.keep(conflict: entry.number, of: two.store)
+    }
+    #expect(error?.message.contains("\"lost\"") == true, "\(error as Any)")
+  }
+
+  @Test("A lost value that was never sent is a difference which no repair mends")
+  func neverSent() async throws {
+    let one = try await replica("one")
+    try await insert("sent", Self.large, into: one)
+    _ = try await one.engine.sync()
+    #expect(try await one.engine.verify().isEqual)
+    try await insert("own", Self.large + Data([1]), into: one)
+    _ = try loseFiles(of: one)
+    _ = try await one.engine.sync()
+    for report in [try await one.engine.verify(), try await one.engine.repair()] {
+      let found = report.differences.filter { !$0.isRepaired }
+      #expect(!report.isEqual)
+      #expect(found.contains { $0.property == "image" && $0.isLost == true && $0.zone == nil })
+    }
+    #expect(try one.store.giveUpLostValues() == 1)
+    _ = try await one.engine.sync()
+    #expect(try await one.engine.verify().isEqual)
+  }
+
   @Test("A store with lost files can give up what it did not send, and has the zone's values then")
   func givenUp() async throws {
     let (one, two) = (try await replica("one"), try await replica("two"))

@@ -48,6 +48,26 @@ struct OtherTypeTests {
     #expect(try SyncEngine.retryParked(of: numbers.store) == 2)
     try await numbers.sync()
     #expect(try parked() == [one, two])
+    // They came in one entry, and each has a number of its own all the same.
+    let listed = try SyncEngine.parked(of: numbers.store)
+    #expect(Set(listed.map(\.sequence)).count == 1 && listed.map(\.part) == [1, 2])
+    #expect(listed.map(\.number) == listed.map { "\($0.sequence).\($0.part ?? 0)" })
+    let sequence = try #require(listed.first?.sequence)
+    func accepted() throws -> [Bool] {
+      try SyncEngine.parked(of: numbers.store).map(\.isAccepted)
+    }
+    #expect(try SyncEngine.acceptParked(of: numbers.store, sequence: sequence, part: 2) == 1)
+    #expect(try accepted() == [false, true])
+    #expect(try SyncEngine.acceptParked(of: numbers.store, sequence: sequence) == 2)
+    #expect(try accepted() == [true, true])
+    #expect(try SyncEngine.retryParked(of: numbers.store, sequence: sequence) == 2)
+    #expect(try accepted() == [false, false])
+    try SyncEngine.acceptParked(of: numbers.store, sequence: sequence, part: 1)
+    #expect(try SyncEngine.retryParked(of: numbers.store, sequence: sequence, part: 1) == 1)
+    #expect(try accepted() == [false, false])
+    #expect(throws: SyncError.self) {
+      try SyncEngine.retryParked(of: numbers.store, sequence: sequence, part: 3)
+    }
     // A newer value of one leaves the other's.
     try texts.set(one, ["size": .string("nine")])
     try await texts.sync()

@@ -49,6 +49,76 @@ struct SaidNullTests {
     try world.expectFilled()
   }
 
+  /// A model that requires a colour, and has a default for it.
+  private func coloured() -> ManagedObjectModel {
+    let thing = EntityDescription("Thing")
+    thing.properties = [
+      AttributeDescription("note", .string),
+      AttributeDescription("colour", .string, isOptional: false, defaultValue: .string("red")),
+    ]
+    return ManagedObjectModel(entities: [thing])
+  }
+
+  @Test(
+    "Where the model has a default, all show that, also who said null, and any host sets another value",
+    arguments: ["red", "blue"], [false, true])
+  func defaulted(colour: String, isSave: Bool) async throws {
+    let world = try await World(3) { coloured() }
+    let id = try world[0].insert("Thing", ["note": .string("n"), "colour": .null])
+    #expect(try world[0].value(id, "colour") == .null, "nobody else has heard of it")
+    try await world.settle()
+    try world.expectFilled()
+    for replica in world.replicas {
+      #expect(try replica.value(id, "colour") == .string("red"), "\(replica.name)")
+      #expect(try replica.status.pending.isEmpty)
+      #expect(try await replica.engine.verify().isEqual)
+    }
+    if isSave {
+      try world[1].save { context in
+        let object = try #require(try context.object(withIdentity: id))
+        try object.setValue(colour, forKey: "colour")
+      }
+    } else {
+      try world[1].set(id, ["colour": .string(colour)])
+    }
+    try await world.settle()
+    try world.expectFilled()
+    for replica in world.replicas {
+      #expect(try replica.value(id, "colour") == .string(colour), "\(replica.name)")
+    }
+  }
+
+  /// A model that requires a colour, and has no default for it.
+  private func plain() -> ManagedObjectModel {
+    let thing = EntityDescription("Thing")
+    thing.properties = [
+      AttributeDescription("note", .string),
+      AttributeDescription("colour", .string, isOptional: false),
+    ]
+    return ManagedObjectModel(entities: [thing])
+  }
+
+  @Test(
+    "What hosts without the default list ends with a value from any host, and with the default in the model",
+    arguments: [(1, "blue"), (1, "red"), (2, "blue"), (2, "red"), (-1, "red")])
+  func endedElsewhere(host: Int, colour: String) async throws {
+    var fleet = try await Fleet(2, plain())
+    try await fleet.join(coloured(), "with default")
+    let id = try fleet[0].insert("Thing", ["note": .string("n"), "colour": .null])
+    for _ in 0..<2 { try await fleet.sync(0, 1, 2) }
+    #expect(try fleet[0].lacking == ["\(id.uuidString).colour"])
+    #expect(try fleet[1].lacking == ["\(id.uuidString).colour"])
+    #expect(try fleet[2].value(id, "colour") == .string("red"))
+    if host < 0 {
+      for number in 0..<2 { try await fleet.migrate(number, to: coloured()) }
+    } else {
+      try fleet[host].set(id, ["colour": .string(colour)])
+    }
+    for _ in 0..<2 { try await fleet.sync(0, 1, 2) }
+    try fleet.expect(.string(colour), "colour", of: id)
+    try fleet.world.expectFilled()
+  }
+
   @Test("What is sent is looked through for what it leaves empty, and no rows beside it")
   func looked() async throws {
     func work(between count: Int) async throws -> Int {

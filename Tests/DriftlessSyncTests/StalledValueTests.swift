@@ -196,6 +196,21 @@ struct StalledValueTests {
     memory.noteCame(value)
     #expect(mayAsk(after: 0) && memory.broken(value) == nil)
   }
+
+  @Test("A piece that goes back too slowly has twice the time when it goes again, to a bound")
+  func slowPieces() throws {
+    let value = try #require(LargeValue(of: ValueShop.bytes(2000)))
+    let second = try #require(LargeValue(of: ValueShop.bytes(2000, 2)))
+    var memory = ValueMemory()
+    for seconds in [30, 60, 120, 240, 376, 376] {
+      #expect(memory.pieceSeconds(for: value) == seconds)
+      memory.noteSlowToSend(value)
+      #expect(!memory.mayLook(for: value) && memory.mayLook(for: second))
+    }
+    #expect(memory.pieceSeconds(for: second) == 30)
+    memory.forgetLacking()
+    #expect(memory.pieceSeconds(for: value) == 30)
+  }
 }
 
 /// A way to a zone that gives a byte of a large value at a time.

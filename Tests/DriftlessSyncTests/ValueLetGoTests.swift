@@ -82,6 +82,25 @@ struct ValueLetGoTests {
     #expect(try shop[0].value(own, "blob") == .data(Self.bytes(60_000, 7)))
   }
 
+  @Test(
+    "A store that fetches all values with their changes says that it keeps them, and lets go of none"
+  )
+  func eager() async throws {
+    let (shop, _) = try await Self.photos()
+    #expect(try await shop[0].engine.letGoValues().keepsAll == true)
+    try SyncEngine.askToLetGo(of: shop[0].store)
+    try await shop[0].sync()
+    let report = try #require(try SyncEngine.letGoReport(of: shop[0].store))
+    #expect(report.keepsAll == true && report.counts == [0, 0, 0, 0])
+    // On the other one, of a property that may wait, there is something to let go of.
+    try SyncEngine.askToLetGo(of: shop[1].store, key: "title")
+    try await shop[1].sync()
+    #expect(try SyncEngine.letGoReport(of: shop[1].store)?.keepsAll == true)
+    let gone = try await shop[1].engine.letGoValues()
+    #expect(gone.keepsAll == nil && gone.values == 1)
+    #expect(try await shop[1].engine.letGoValues().keepsAll == nil)
+  }
+
   @Test("What the zone lost, or never had by itself, stays")
   func notHeld() async throws {
     let (shop, ids) = try await Self.photos(2)
@@ -99,6 +118,19 @@ struct ValueLetGoTests {
     #expect(try shop[1].value(ids[0], "blob") == .data(Self.bytes(50_000, 1)))
     #expect(try shop[1].value(ids[1], "blob") == .null)
     #expect(try shop[1].value(inside, "blob") == .data(Self.bytes(8000, 9)))
+  }
+
+  @Test("Who sent what was let go of is not known once the server has lost it")
+  func lostSender() async throws {
+    let (shop, ids) = try await Self.photos()
+    #expect(try await shop[1].engine.letGoValues().values == 1)
+    let digest = try #require(LargeValue(of: Self.bytes(50_000))?.digest)
+    shop.zone.changeValues { $0.lose(digest) }
+    try await shop[1].sync()
+    let parked = try SyncEngine.parked(of: shop[1].store)
+    #expect(parked.map(\.code) == ["missing-value"] && parked.map(\.object) == [ids[0]])
+    #expect(parked.map(\.sender) == [nil])
+    #expect(try SyncEngine.check(shop[1].store).isSound)
   }
 
   @Test("The values of the objects that were made last stay, up to a number of bytes")

@@ -26,6 +26,8 @@ final class ValueWay: ForwardingTransport {
     var digestRefusal: ProtocolError.Code?
     /// The values of which nothing comes, though the zone answers to all else, and what the way to it says then.
     var stalled: (isMeant: @Sendable (Data) -> Bool, failure: Stall)?
+    /// So many bytes of each piece of those come first.
+    var stalledBytes = 0
   }
 
   /// Nothing came in time, or the server asks for patience.
@@ -111,7 +113,11 @@ final class ValueWay: ForwardingTransport {
     try Self.check(rule.withLock { $0.refusals[digest] })
     if let (isMeant, failure) = rule.withLock({ $0.stalled }), isMeant(digest) {
       stalls.withLock { $0.append(digest) }
-      throw failure
+      let count = rule.withLock { $0.stalledBytes }
+      guard count > 0 else { throw failure }
+      let part = try await next.value(digest, of: generation, range: range.prefix(count))
+      passed.withLock { $0.received += part.count }
+      throw PartOfValue(bytes: part, reason: failure)
     }
     try pass()
     var piece = try await next.value(digest, of: generation, range: range)

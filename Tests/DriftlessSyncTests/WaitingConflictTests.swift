@@ -53,8 +53,14 @@ struct WaitingConflictTests {
       try SyncEngine.undo(conflict: conflict, of: store)
     }
     #expect(error?.suggestion.contains("syncctl conflicts keep \(conflict)") == true)
-    try SyncEngine.keep(conflict: conflict, of: store)
+    let entry = try SyncEngine.keep(conflict: conflict, of: store)
     #expect(try world[1].status.waiting == 0)
+    // What stands is the delete.
+    #expect(entry.explanation.contains("the object is deleted"), "\(entry.explanation)")
+    let again = #expect(throws: SyncError.self) {
+      try SyncEngine.keep(conflict: conflict, of: store)
+    }
+    #expect(again?.code == .cannotUndo && again?.message.contains("deleted") == true)
   }
 
   @Test("What was undone is not kept afterwards; what stands while a conflict waits is")

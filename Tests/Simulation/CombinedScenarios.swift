@@ -209,3 +209,16 @@ extension Scenario {
     },
   ]
 }
+
+extension Scenario {
+  /// Hosts whose disks are full let go of what the zone has.
+  static let lettingGo: [Scenario] = [
+    make("large values that go on full disks") {
+      $0.server = .sqlite
+      $0.hasFullDisks = true
+      $0.hasLargeValues = true
+      $0.hasFirstUse = true
+      $0.letsValuesGo = true
+    }
+  ]
+}

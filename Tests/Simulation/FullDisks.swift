@@ -21,6 +21,24 @@ extension Simulation {
     try host.makeRoom()
   }
 
+  /// A person notes it for the next sync, or the program does it: the zone has what went, whatever room there is.
+  func letGo(_ host: Host, _ step: Step) async throws {
+    guard try host.isEnrolled else { return }
+    do {
+      if step.kind == .fetch {
+        tell("\(host.name) fetches \(try await host.engine.downloadAll().values) values")
+      } else if step.dice % 2 == 0 {
+        tell("\(host.name) is to let go of values")
+        try SyncEngine.askToLetGo(of: host.store, keeping: Int64(step.dice % 5) * 100)
+      } else {
+        let report = try await host.engine.letGoValues()
+        tell("\(host.name) lets go of \(report.values) values, and \(report.kept) stay")
+      }
+    } catch { judge(error, of: host) }
+    await host.follow()
+    try host.look()
+  }
+
   func fillServer(_ dice: UInt64) throws {
     tell("the server has no room for more")
     try server.fill(dice)

@@ -54,6 +54,8 @@ struct Scenario: Hashable, Sendable {
   var hasLargeValues = false
   /// Every other host fetches them when somebody asks for them.
   var hasFirstUse = false
+  /// Hosts let go of what they fetched.
+  var letsValuesGo = false
   /// All hosts but the first one do, and nobody asks for them where all is quiet: the values are known by their names alone.
   var looksLate = false
   /// Whether what an edit brings back has to be where its delete had cut it. It does not hold in every seed so far.
@@ -244,6 +246,8 @@ struct Scenario: Hashable, Sendable {
     add(.clearServer, 4, when: hasFullDisks)
     add(.loseKey, 4, when: hasLostKeys)
     add(.findKey, 3, when: hasLostKeys)
+    add(.letGo, 8, when: letsValuesGo)
+    add(.fetch, 6, when: letsValuesGo)
     return weights
   }
 }

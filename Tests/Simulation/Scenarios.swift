@@ -7,8 +7,8 @@ extension Scenario: CustomTestStringConvertible {
   /// Every scenario that must hold, or the one that the environment names.
   static var all: [Scenario] {
     let wanted = ProcessInfo.processInfo.environment["DRIFTLESS_SCENARIO"]
-    guard let wanted else { return standing }
-    return (standing + combined).filter { wanted == "all" || $0.name == wanted }
+    guard let wanted else { return standing + lettingGo }
+    return (standing + lettingGo + combined).filter { wanted == "all" || $0.name == wanted }
   }
 
   static func make(_ name: String, _ change: (inout Scenario) -> Void) -> Scenario {

@@ -247,6 +247,7 @@ final class Simulation: @unchecked Sendable {
     case .loseKey, .findKey:
       tell("\(host.name) \(step.kind == .loseKey ? "loses" : "finds") its key")
       await host.setKey(step.kind == .findKey)
+    case .letGo, .fetch: try await letGo(host, step)
     case .settle: try await settle(step)
     }
   }

@@ -17,13 +17,15 @@ final class Stage {
 
   init(
     _ kind: Scenario.Server = .sqlite, hosts count: Int = 3,
-    model: ManagedObjectModel = Stage.model(), partObjectsMax: Int = .max
+    model: ManagedObjectModel = Stage.model(), partObjectsMax: Int = .max,
+    hasLargeValues: Bool = false
   ) async throws {
     folder = try TemporaryDirectory(in: Simulation.folder)
     server = try SimulatedServer(kind, clock: clock, folder: folder.file("server"))
     try model.freeze()
     self.model = model
     options.partObjectsMax = partObjectsMax
+    if hasLargeValues { options.largeValueBytesMin = LargeValue.bytesMin }
     for _ in 0..<count { try await addHost() }
   }
 

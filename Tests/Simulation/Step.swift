@@ -52,6 +52,8 @@ struct Step: Hashable, Sendable, CustomStringConvertible {
     case part
     /// The host's disk has no room for more, or has some again.
     case fillDisk, makeRoom
+    /// A person, or the program, lets go of large values that the zone has, or fetches those that it has.
+    case letGo, fetch
     /// The host's key file is gone, or is there again.
     case loseKey, findKey
     // What happens to the server.

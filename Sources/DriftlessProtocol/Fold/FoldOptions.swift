@@ -1,20 +1,21 @@
 /// What a fold may take, and what it keeps.
-package struct FoldOptions: Sendable {
+public struct FoldOptions: Sendable {
   /// Pieces of the log in memory before they go to a file as a run. Bytes.
-  package var runBytes = 16 << 20
+  public var runBytes = 16 << 20
   /// Runs that lie side by side: so many become one.
-  package var runsMax = 24
+  public var runsMax = 24
   /// A file of the snapshot, before it is compressed. Bytes. An object is never cut, so that one may be larger.
-  package var segmentBytes = 8 << 20
+  public var segmentBytes = 8 << 20
   /// How long a snapshot tells the names of transactions, counted back from its newest one: as long as replicas remember
   /// deletes. Milliseconds.
-  package var namesKeptMilliseconds: UInt64 = 90 * 24 * 3600 * 1000
+  public var namesKeptMilliseconds: UInt64 = 90 * 24 * 3600 * 1000
   /// zlib's level.
-  package var compressionLevel: Int32 = 6
+  public var compressionLevel: Int32 = 6
   /// Called every now and then; what it throws ends the fold, which goes on from there another time.
-  package var pause: (@Sendable () throws -> Void)?
+  public var pause: (@Sendable () throws -> Void)?
 
-  package init() {}
+  /// As the server folds.
+  public init() {}
 
   /// Names of transactions before this time are told no more.
   ///

@@ -1,4 +1,4 @@
-package import Foundation
+public import Foundation
 
 /// Adds up a zone's log without knowing its model: a snapshot, and the entries after it, to a newer snapshot.
 ///
@@ -11,7 +11,7 @@ package import Foundation
 /// Memory is bounded by `FoldOptions`, the largest column of a change set and the largest object, whatever the log. What
 /// is done is on disk: a fold that was killed is made anew on the same folder and goes on. One fold at a time has a folder;
 /// nothing here looks after that.
-package final class SnapshotFold {
+public final class SnapshotFold {
   /// Where the runs of a fold lie while it is under way.
   private let work: URL
   private let files: any SnapshotFiles
@@ -24,7 +24,7 @@ package final class SnapshotFold {
   private var arena = FoldArena()
   private var checkpoint: FoldCheckpoint
   /// The last entry that was taken in, maybe not on disk so far.
-  package private(set) var through: LogMark
+  public private(set) var through: LogMark
   private var nextObject: UInt64
   private var newestTime: UInt64
   private var runs: [FoldCheckpoint.Run]
@@ -41,8 +41,9 @@ package final class SnapshotFold {
   ///   - zone: The zone's own identity.
   ///   - generation: The life of the log. A snapshot of another one is left behind.
   ///   - folder: The zone's folder, which is made when it is not there.
+  ///   - options: What it may take, and what it keeps.
   /// - Throws: `ProtocolError`.
-  package convenience init(
+  public convenience init(
     zone: UUID, generation: UUID, in folder: URL, options: FoldOptions = FoldOptions()
   ) throws {
     let work = folder.appendingPathComponent("fold", isDirectory: true)
@@ -92,7 +93,7 @@ package final class SnapshotFold {
   ///
   /// - Throws: `ProtocolError` when the entry does not follow, or cannot be read. In the second case this fold is at its
   ///   end; another one on the folder goes on from what is on disk.
-  package func append(_ entry: PullPage.Entry) throws {
+  public func append(_ entry: PullPage.Entry) throws {
     guard !isBroken, checkpoint.output == nil, entry.follows(through), !entry.isOwnHeaderOnly,
       entry.firstObjectNumber == nextObject
     else {
@@ -213,7 +214,7 @@ package final class SnapshotFold {
   /// Writes the snapshot of all that was taken in. Where nothing was, it is the one that is there.
   ///
   /// - Throws: `ProtocolError`: `.damaged` naming an object number that the log or the snapshot says nothing of.
-  package func finish() throws -> Snapshot {
+  public func finish() throws -> Snapshot {
     guard !isBroken else {
       throw ProtocolError.malformed("The entry after \(through.sequence) cannot be added up")
     }

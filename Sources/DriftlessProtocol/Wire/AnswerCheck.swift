@@ -61,6 +61,31 @@ public enum AnswerCheck {
   public static func value(
     for request: Request, status: Int, field: (String) -> String?, body: UnsafeRawBufferPointer
   ) -> String {
+    let isPage = mediaType(field("Content-Type")) == WirePath.logType
+    let length = Array("\(body.count)".utf8)
+    return length.withUnsafeBytes { length in
+      value(for: request, status: status, field: field, covered: isPage ? length : body)
+    }
+  }
+
+  /// The check of a page of the log, of whose body it covers the length: who sends one need not have it at hand.
+  ///
+  /// - Parameters:
+  ///   - request: The request as the server got it.
+  ///   - status: The HTTP status of the answer.
+  ///   - field: The value of the header field of a name; `Content-Type` is that of a page.
+  ///   - pageBytes: The length of the body. Bytes.
+  public static func value(
+    for request: Request, status: Int, field: (String) -> String?, pageBytes: Int
+  ) -> String {
+    Array("\(pageBytes)".utf8).withUnsafeBytes {
+      value(for: request, status: status, field: field, covered: $0)
+    }
+  }
+
+  private static func value(
+    for request: Request, status: Int, field: (String) -> String?, covered: UnsafeRawBufferPointer
+  ) -> String {
     var hash = SHA256()
     func add(_ bytes: UnsafeRawBufferPointer) {
       withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { hash.update(bufferPointer: $0) }
@@ -78,7 +103,7 @@ public enum AnswerCheck {
     add("\(status)")
     add(mediaType)
     for name in fields { add(field(name) ?? "") }
-    if mediaType == WirePath.logType { add("\(body.count)") } else { add(body) }
+    add(covered)
     return SixteenBytes(prefixOf: hash.finalize()).hexadecimal
   }
 

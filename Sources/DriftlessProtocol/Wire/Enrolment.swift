@@ -1,5 +1,5 @@
 import Crypto
-package import Foundation
+public import Foundation
 
 /// A token that a replica makes itself: a code of the server's operator stands for the right to have it taken
 /// (``EnrolmentRequest``). Whoever makes one keeps it before the code is sent, and has it whatever becomes of the answer.
@@ -60,7 +60,7 @@ public enum EnrolmentCode {
   private static let groupCount = 5
 
   /// A new code, of the system's random numbers.
-  package static func make() -> String {
+  public static func make() -> String {
     var random = SystemRandomNumberGenerator()
     return String(
       decoding: (0..<count).map { _ in alphabet[Int.random(in: 0..<32, using: &random)] },
@@ -68,7 +68,7 @@ public enum EnrolmentCode {
   }
 
   /// As it is printed: `ABCDE-FGHJK-MNPQR-STVWX`.
-  package static func printed(_ code: String) -> String {
+  public static func printed(_ code: String) -> String {
     stride(from: 0, to: code.count, by: groupCount)
       .map { String(code.dropFirst($0).prefix(groupCount)) }.joined(separator: "-")
   }
@@ -92,7 +92,7 @@ public enum EnrolmentCode {
   /// What the server keeps of a code: its SHA-256.
   ///
   /// - Parameter code: As ``read(_:)`` gives it.
-  package static func hash(_ code: String) -> Data { Data(SHA256.hash(data: Data(code.utf8))) }
+  public static func hash(_ code: String) -> Data { Data(SHA256.hash(data: Data(code.utf8))) }
 }
 
 /// The body of `POST /v1/zones/{zone}/enroll`: binds a token to a code.

@@ -88,8 +88,8 @@ public protocol SyncTransport: Sendable {
   /// - Parameters:
   ///   - digest: The SHA-256 of the value.
   ///   - generation: The life of the log that names it.
-  ///   - range: Which of its bytes, from a multiple of ``LargeValue/pieceBytesMax`` on; at most those.
-  /// - Throws: `ProtocolError` (`.noValue`) when the zone does not have it.
+  ///   - range: Which of its bytes, up to a multiple of ``LargeValue/pieceBytesMax`` or the value's end; at most those.
+  /// - Throws: `ProtocolError` (`.noValue`) when the zone does not have it; ``PartOfValue`` where some of the piece came.
   func value(_ digest: Data, of generation: UUID, range: Range<Int>) async throws -> Data
 
   /// Large values that the zone's log names and the zone lacks: a server that was put back, or whose disk changed them, lost them.

@@ -39,11 +39,14 @@ struct ZoneKeys: Sendable {
 }
 
 /// A unique key's constraint: the entity that declares it, and its properties.
-package struct ZoneConstraint: Hashable, Sendable {
-  package let entity: String
-  package let properties: [String]
+public struct ZoneConstraint: Hashable, Sendable {
+  /// The entity's name.
+  public let entity: String
+  /// The names of its properties, in their order.
+  public let properties: [String]
 
-  package init(entity: String, properties: [String]) {
+  /// A constraint by its names.
+  public init(entity: String, properties: [String]) {
     self.entity = entity
     self.properties = properties
   }

@@ -20,8 +20,11 @@ struct Newcomer {
     folder = place.appending(path: ".\(name).newcomer", directoryHint: .isDirectory)
     // What an earlier one left that was killed.
     try? FileManager.default.removeItem(at: folder)
-    try FileManager.default.createDirectory(
-      at: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    let folder = folder
+    try StoreError.writing(folder) {
+      try FileManager.default.createDirectory(
+        at: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    }
     store = try PersistentStore.open(
       url: folder.appending(path: "store.sqlite"), model: replica.model,
       options: StoreOptions(durability: .normal))

@@ -37,9 +37,22 @@ extension SyncEngine {
     } catch {
       anewFailed = .now
       // It is what the migration left until the next sync; all else goes on.
-      log.warning("What the model has otherwise is not taken from the zone yet: \(error)")
+      log.warnOfLasting("What the model has otherwise is not taken from the zone yet: \(error)")
       return false
     }
+  }
+
+  /// What the next sync takes anew, as far as the store's notes tell it, in the order of the names.
+  static func toComeAgain(
+    _ state: ReplicaState, _ schema: SyncSchema, _ transaction: ReadTransaction
+  ) throws -> [String] {
+    guard state.cursor > 0 else { return [] }
+    let change = try ModelMeaning.of(schema, transaction.schema).change(
+      of: schema, since: ModelMeaning.formers(transaction), ModelMeaning.Notes(transaction))
+    let properties = change.properties.flatMap { entity, names in
+      change.entities.contains(entity) ? [] : names.map { "\(entity).\($0)" }
+    }
+    return (change.entities + properties).sorted()
   }
 
   /// Notes with which model entries are read or sent from here on.
@@ -62,7 +75,7 @@ extension SyncEngine {
         let state = try ReplicaState.load(from: transaction.connection)
       else { return [] }
       // What is in flight was told by the former model: what that did not have is not told.
-      let sent = (try? Outbox.load(from: transaction.connection))?.throughTransaction ?? 0
+      let sent = try Outbox.loadUndamaged(from: transaction.connection)?.throughTransaction ?? 0
       func isPending(_ edit: Int64?) -> Bool { edit.map { $0 < 0 || $0 > sent } ?? false }
       var odd: Set<String> = []
       for entity in schema.entities {

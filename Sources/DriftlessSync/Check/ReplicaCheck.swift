@@ -108,8 +108,10 @@ extension EngineTables {
     case (MergeRules.setting, .text(let text)): MergeRules.decode(text) != nil
     case (ModelMeaning.betweenSetting, .text(let text)): ModelMeaning.decodeAll(text) != nil
     case (ModelMeaning.Notes.nullsSetting, .text(let text)),
-      (ModelMeaning.Notes.unmadeSetting, .text(let text)),
-      (EngineRows.goneSetting, .text(let text)):
+      (ModelMeaning.Notes.unmadeSetting, .text(let text)):
+      text.split(separator: "\n", omittingEmptySubsequences: false)
+        .allSatisfy { isName($0) && $0.contains(".") }
+    case (EngineRows.goneSetting, .text(let text)):
       text.split(separator: "\n", omittingEmptySubsequences: false).allSatisfy(isName)
     case (OtherEnd.setting, .text): true
     case (ClockCorrection.setting, .text(let text)): ClockCorrection(text: text) != nil
@@ -127,7 +129,8 @@ extension EngineTables {
     case (WantedValues.askedSetting, .integer(let number)): number > 0
     case (WantedValues.failureSetting, .text(let text)): SyncEngine.decodeFailure(text) != nil
     case (LetGoRequest.setting, .text(let text)): LetGoRequest.decode(text) != nil
-    case (LetGoRequest.doneSetting, .text(let text)): LetGoRequest.decodeReport(text) != nil
+    case (LetGoRequest.doneSetting, .text(let text)), (LetGoRequest.begunSetting, .text(let text)):
+      LetGoRequest.decodeReport(text) != nil
     case (SyncEngine.nameSetting, .text(let text)): ReplicaName(text) != nil
     case (MeantDeletes.setting, .blob(let times)): !times.isEmpty && times.count % 8 == 0
     case (MeantDeletes.setting, .integer(let number)),

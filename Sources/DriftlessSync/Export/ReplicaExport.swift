@@ -52,16 +52,29 @@ public enum ReplicaExport {
       }, to: body)
   }
 
+  /// A large value whose file beside the store is gone, cut off, or cannot be read.
+  package struct LostCell: Hashable, Sendable {
+    package var entity: String
+    package var identity: UUID
+    package var property: String
+  }
+
   /// - Parameters:
+  ///   - lost: Hears of each large value whose file is gone, which is left out then; where nobody does, and they are not left out
+  ///     anyway, the first is an error.
   ///   - brokenArchive: Hears of each value of a transformable attribute that is no archive, with the attribute's name. It is
   ///     exported byte for byte all the same.
   ///   - unreadable: Hears of each value that cannot be read, which is left out then.
   package static func write(
     _ store: PersistentStore, entity name: String? = nil, as operation: Operation = .insert,
-    leavesOutLost: Bool = false,
+    leavesOutLost: Bool = false, lost: ((LostCell) throws -> Void)? = nil,
     brokenArchive: ((_ attribute: String) -> Void)? = nil,
     unreadable: (BrokenValue, ReadTransaction) throws -> Void, to body: (Data) throws -> Void
   ) throws {
+    func leavesOut(_ cell: LostCell) throws -> Bool {
+      try lost?(cell)
+      return leavesOutLost || lost != nil
+    }
     let schema = SyncSchema(store.schema)
     if let name, schema.entity(named: name) == nil {
       throw SyncError(
@@ -71,7 +84,7 @@ public enum ReplicaExport {
     try store.read { transaction in
       for entity in schema.entities where name == nil || entity.name == name {
         try write(
-          entity, as: operation, transaction, leavesOutLost, brokenArchive, unreadable, to: body)
+          entity, as: operation, transaction, leavesOut, brokenArchive, unreadable, to: body)
       }
     }
   }
@@ -83,7 +96,7 @@ public enum ReplicaExport {
   ///   - file: where it stands afterwards; what is there is replaced.
   ///   - operation: what the lines ask for when they are imported.
   ///   - leavesOutLost: Whether large values whose files are gone are left out; else they are an error.
-  /// - Throws: `StoreError`, and what the file system says.
+  /// - Throws: `StoreError`, `diskFull` where there is no room for the file.
   public static func write(
     _ store: PersistentStore, to file: URL, as operation: Operation = .insert,
     leavesOutLost: Bool = false
@@ -92,25 +105,23 @@ public enum ReplicaExport {
     let draft = folder.appending(path: ".\(file.lastPathComponent).\(UUID().uuidString)")
     do {
       let descriptor = StoreSideFile.create(draft.path, beside: store.url?.path ?? draft.path)
-      guard descriptor >= 0 else {
-        throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: draft.path])
-      }
+      guard descriptor >= 0 else { throw StoreError.unwritten(draft, errno) }
       let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
       defer { try? handle.close() }
-      try write(store, as: operation, leavesOutLost: leavesOutLost) {
-        try handle.write(contentsOf: $0)
+      try write(store, as: operation, leavesOutLost: leavesOutLost) { piece in
+        try StoreError.writing(file) { try handle.write(contentsOf: piece) }
       }
-      try handle.synchronize()
-      guard rename(draft.path, file.path) == 0 else {
-        throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
-      }
+      try StoreError.writing(file) { try handle.synchronize() }
+      guard rename(draft.path, file.path) == 0 else { throw StoreError.unwritten(file, errno) }
     } catch {
       try? FileManager.default.removeItem(at: draft)
       throw error
     }
-    let handle = try FileHandle(forReadingFrom: folder)
-    defer { try? handle.close() }
-    try handle.synchronize()
+    try StoreError.writing(folder) {
+      let handle = try FileHandle(forReadingFrom: folder)
+      defer { try? handle.close() }
+      try handle.synchronize()
+    }
   }
 
   /// The whole export. For a large store, use `write`.
@@ -146,7 +157,7 @@ public enum ReplicaExport {
 
   private static func write(
     _ entity: SyncSchema.Entity, as operation: Operation, _ transaction: ReadTransaction,
-    _ leavesOutLost: Bool, _ brokenArchive: ((String) -> Void)?,
+    _ leavesOut: (LostCell) throws -> Bool, _ brokenArchive: ((String) -> Void)?,
     _ unreadable: (BrokenValue, ReadTransaction) throws -> Void, to body: (Data) throws -> Void
   ) throws {
     var objects: [(identity: UUID, key: ObjectKey)] = []
@@ -163,15 +174,20 @@ public enum ReplicaExport {
     for (identity, key) in objects {
       guard let read = try transaction.rowWithBreaches(key) else { continue }
       var (row, broken) = read
-      // It says which file is gone.
-      if !row.lost.isEmpty, !leavesOutLost { _ = try transaction.row(key) }
+      for property in entity.properties where row.lost.contains(property.slot) {
+        let cell = LostCell(entity: entity.name, identity: identity, property: property.name)
+        // It says which file is gone.
+        if try !leavesOut(cell) { _ = try transaction.row(key) }
+      }
       try leaveOutGone(of: entity, &row.values, transaction)
       for value in broken { try unreadable(value, transaction) }
       if let archives { for name in archives.names(in: row.values) { brokenArchive?(name) } }
       let setAside = try parked?.properties(of: key) ?? []
+      var unread = row.lost
+      for value in broken { unread.insert(value.slot) }
       try append(
         entity, identity, key, row.values, as: operation, leavingOut: setAside,
-        PropertyMask(broken.map(\.slot)), transaction, to: &json)
+        unread, transaction, to: &json)
       if json.bytes.count >= pieceBytes {
         try body(Data(json.bytes))
         json.removeAll()

@@ -109,6 +109,21 @@ enum Journal {
     return (entry, values)
   }
 
+  /// The newest entry that keeps an object as it was, and on which nobody has decided.
+  static func lastKept(
+    of object: UUID, on connection: SQLiteConnection
+  ) throws -> (entry: JournalEntry, row: [PropertyValue])? {
+    let number = try connection.scalar(
+      """
+      SELECT number FROM ZDL_JOURNAL WHERE object = ? AND row IS NOT NULL AND decision IS NULL
+        AND outcome <> 'combined' ORDER BY number DESC LIMIT 1
+      """, .uuid(object))
+    guard case .integer(let number)? = number,
+      let (entry, values) = try entry(number, on: connection), let row = values.row
+    else { return nil }
+    return (entry, row)
+  }
+
   static func decide(
     _ number: Int64, _ side: JournalEntry.Side, at time: Date, on connection: SQLiteConnection
   ) throws {

@@ -20,6 +20,8 @@ struct JournalDraft {
 
   /// What the journal says of a value that does not open here.
   static let sealedText = #""sealed""#
+  /// What the journal says of a value that lay in a file which was gone: it has nothing else of it.
+  static let lostText = #""lost""#
 
   /// Whether the journal has conflicts that wait for a person; asked when an object is deleted.
   private var hasWaiting: Bool?

@@ -65,6 +65,13 @@ public struct JournalEntry: Hashable, Sendable, Codable {
     policy == ConflictPolicy.manual.text && property != nil && decision == nil
   }
 
+  /// The rule of what a repair gave the store, and nobody edited.
+  static let repairPolicy = "repair"
+  /// When a repair made the entry, and no edit of this store did; nil of others.
+  package var repairedAt: HybridTime? {
+    policy == Self.repairPolicy && localTime != remoteTime ? localTime : nil
+  }
+
   /// The side whose value does not stand. Of a value that was made of both, this replica's.
   public var loser: Side { outcome == .local ? .remote : .local }
 }

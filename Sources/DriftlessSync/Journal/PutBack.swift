@@ -4,18 +4,22 @@ import Foundation
 /// Puts back what lost a conflict, as an edit made here and now, with all that hangs on it: the other ends of one-to-one
 /// relationships follow, and what the model requires is there.
 struct PutBack {
-  private let entry: JournalEntry
-  private let entity: SyncSchema.Entity
-  private let transaction: WriteTransaction
-  private let schema: SyncSchema
+  let entry: JournalEntry
+  let entity: SyncSchema.Entity
+  let transaction: WriteTransaction
+  let schema: SyncSchema
   /// Whether an object comes back though some of its values are lost or set aside.
-  private let withoutLost: Bool
+  let withoutLost: Bool
+  let now: Date
 
-  /// - Parameter schema: With the keys that encrypted values are opened with.
+  /// - Parameters:
+  ///   - schema: With the keys that encrypted values are opened with.
+  ///   - now: When a person decides.
   init(
     _ entry: JournalEntry, _ entity: SyncSchema.Entity, _ transaction: WriteTransaction,
-    schema: SyncSchema, withoutLost: Bool
+    schema: SyncSchema, withoutLost: Bool, now: Date
   ) {
+    self.now = now
     self.entry = entry
     self.entity = entity
     self.transaction = transaction
@@ -23,7 +27,7 @@ struct PutBack {
     self.withoutLost = withoutLost
   }
 
-  private var name: String { "object \(entry.object.uuidString.lowercased())" }
+  var name: String { "object \(entry.object.uuidString.lowercased())" }
 
   /// The object that an entry is about. What goes by its identity by now may be another one, of another entity.
   static func key(
@@ -66,9 +70,8 @@ struct PutBack {
         suggestion: "Ask the zone for them again (syncctl parked retry), or set the value by hand.")
     }
     if case .reference(let target) = value, try transaction.concreteKey(root: target) == nil {
-      throw SyncError(
-        .cannotUndo, "The object that \(property.name) referred to is deleted.",
-        suggestion: "Bring that one back first.")
+      try bringBackWhole(row)
+      guard try transaction.concreteKey(root: target) != nil else { throw targetIsGone(property) }
     }
     if case .elements = property.kind {
       // It was a reference when the conflict was settled.
@@ -96,6 +99,18 @@ struct PutBack {
       try write(value, property.slot, of: key)
     case .elements: break
     }
+  }
+
+  /// What an object refers to may come back with it, where each requires the other.
+  private func bringBackWhole(_ row: [PropertyValue]?) throws {
+    guard let row else { return }
+    _ = try living(row, "Undo the conflict about its delete first: syncctl conflicts")
+  }
+
+  private func targetIsGone(_ property: SyncSchema.Property) -> SyncError {
+    SyncError(
+      .cannotUndo, "The object that \(property.name) referred to is deleted.",
+      suggestion: "Bring that one back first.")
   }
 
   /// Adds what was left out of a count to what the count is now.
@@ -140,7 +155,11 @@ struct PutBack {
   ///   - suggestion: what to do where it is not.
   private func living(_ row: [PropertyValue]?, _ suggestion: String) throws -> ObjectKey {
     guard let key = try Self.key(of: entry, entity, transaction) else {
-      throw SyncError.damaged(name)
+      if let row { return try insertAnew(row) }
+      throw SyncError(
+        .cannotUndo,
+        "The \(name) is not here: it went when the store was given a model without \(entity.name).",
+        suggestion: "Sync, which brings it back where the zone has it. \(suggestion)")
     }
     if try transaction.knownRow(key) != nil { return key }
     // Until the zone knows of a delete that was made here, the row is kept.
@@ -158,6 +177,24 @@ struct PutBack {
   func set(
     elements text: String, _ property: SyncSchema.Property, row: [PropertyValue]?
   ) throws {
+    if case .toOne = property.kind,
+      let target = UUID(uuidString: text.trimmingCharacters(in: ["\""]))
+    {
+      if try transaction.key(of: target).flatMap({ try transaction.concreteKey(root: $0) }) == nil {
+        try bringBackWhole(row)
+      }
+      // What it referred to had another key when the journal kept it.
+      guard let found = try transaction.key(of: target),
+        let living = try transaction.concreteKey(root: found)
+      else { throw targetIsGone(property) }
+      return try set(.reference(living), property, row: row, text: text)
+    }
+    if text == JournalDraft.lostText {
+      throw SyncError(
+        .cannotUndo,
+        "What \(property.name) was on that side is lost, with the file that it lay in: nothing was changed.",
+        suggestion: "Set it by hand where somebody has it still, or leave what the conflict kept.")
+    }
     guard case .elements = property.kind,
       let names = try? JSONDecoder().decode([UUID].self, from: Data(text.utf8))
     else {
@@ -230,7 +267,7 @@ struct PutBack {
     try set(inverse, of: living, .null)
   }
 
-  private func set(
+  func set(
     _ relationship: RelationshipDescription, of key: ObjectKey, _ value: PropertyValue
   ) throws {
     guard
@@ -241,156 +278,15 @@ struct PutBack {
   }
 
   private func write(_ value: PropertyValue, _ slot: Int, of key: ObjectKey) throws {
-    guard let row = try transaction.knownOwnRow(key),
-      row.values[slot] != value || row.lost.contains(slot)
-    else { return }
+    guard let row = try transaction.knownOwnRow(key) else {
+      throw SyncError(
+        .cannotUndo,
+        "An object that goes with the \(name) is another one by now, of another entity.",
+        suggestion: "Set the value by hand where it belongs now.")
+    }
+    guard row.values[slot] != value || row.lost.contains(slot) else { return }
     var values = row.values
     values[slot] = value
     try transaction.update(key, PropertyMask([slot]), values: values, expectedVersion: nil)
-  }
-
-  // MARK: Objects
-
-  /// Makes an object again that a delete took along, with its attributes and relationships.
-  func bringBack(_ row: [PropertyValue]) throws {
-    try checkShape(row)
-    if let known = try Self.key(of: entry, entity, transaction) {
-      guard try transaction.concreteKey(root: known) == nil else {
-        throw SyncError.isBackAlready(name)
-      }
-      return try insert(known.key, row)
-    }
-    // The zone never knew it, so it left no trace: it is new under its identity.
-    let key = try transaction.allocateKeys(entity.description, count: 1).lowerBound
-    try transaction.assignIdentity(ObjectKey(entity: entity.number, key: key), entry.object)
-    try insert(key, row)
-  }
-
-  private func checkShape(_ row: [PropertyValue]) throws {
-    // One of before, or of another model, has no places.
-    let count = entity.description.layout.slots.count
-    guard row.count == count || row.count == count + entity.places.count else {
-      throw SyncError.damaged(name)
-    }
-  }
-
-  /// The values that the object comes back with: what was set aside where it can be held by now.
-  ///
-  /// - Throws: `SyncError` (`cannotUndo`) where a value is missing, unless that is said to be right.
-  private func held(_ row: [PropertyValue]) throws -> [PropertyValue] {
-    var values = row
-    var missing: [String] = []
-    for property in entity.properties
-    where row.indices.contains(property.slot) && MissingValue.isOne(row[property.slot]) {
-      values[property.slot] = property.standIn?.value ?? .null
-      guard var kept = try MissingValue.kept(in: row[property.slot]) else {
-        missing.append(Self.missing(property.name))
-        continue
-      }
-      if let cell = SealedValue.cell(in: kept) {
-        kept =
-          CellOpener(transaction, schema: schema)
-          .value(ofCell: cell, property, of: entity, identity: entry.object) ?? kept
-      }
-      if kept.isInZone, property.standIn?.showsNames == true {
-        values[property.slot] = kept  // The zone has it, or says that it has not when it is told.
-        continue
-      }
-      kept = Widening.widened(kept, property.kind)
-      if let refusal = property.standIn?.refusal(of: kept) {
-        missing.append("\(property.name) (\(refusal))")
-      } else {
-        values[property.slot] = kept
-      }
-    }
-    for slot in entity.description.layout.slots
-    where slot.isToMany && entity.property(at: slot.index) == nil {
-      if MissingValue.isOne(row[slot.index]) { missing.append(Self.missing(slot.name)) }
-    }
-    guard missing.isEmpty || withoutLost else {
-      throw SyncError(
-        .cannotUndo,
-        "The \(name) had values that are not here: \(missing.joined(separator: ", ")).",
-        suggestion: "Where they were set aside, give the store the key or the model first. To "
-          + "bring it back without them: syncctl conflicts undo \(entry.number) --without-lost")
-    }
-    return values
-  }
-
-  private static func missing(_ name: String) -> String {
-    "\(name) (its file was gone, or it was too large for the journal)"
-  }
-
-  /// A reference to what is deleted by now is null, and so is one to what has another partner by now.
-  private func insert(_ key: Int64, _ row: [PropertyValue]) throws {
-    let slots = entity.description.layout.slots
-    let members = try FormerMembers.read(row, entity.description.layout)
-    var values = try held(Array(row.prefix(slots.count)))
-    for slot in slots where slot.isToMany { values[slot.index] = .null }
-    let own = ObjectKey(entity: entity.number, key: key)
-    for (slot, partner) in try FormerPartners.find(
-      of: own, entity, deletedAt: entry.sequence, transaction, schema: schema)
-    where values[slot].isNull { values[slot] = .reference(partner) }
-    var partners: [(RelationshipDescription, ObjectKey)] = []
-    for (slot, layout) in slots.enumerated() {
-      guard let relationship = layout.relationship, !relationship.isToMany else { continue }
-      guard case .reference(let target) = values[slot] else {
-        guard relationship.isOptional else {
-          throw SyncError(
-            .cannotUndo,
-            "\(entity.name).\(relationship.name) is required, and the \(name) had none when it "
-              + "was deleted.", suggestion: "Make it anew by hand.")
-        }
-        continue
-      }
-      let living = try transaction.concreteKey(root: target)
-      if let living, try isFree(living, relationship) {
-        if let inverse = relationship.inverseRelationship, !inverse.isToMany {
-          partners.append((inverse, living))
-        }
-        continue
-      }
-      guard relationship.isOptional else {
-        throw SyncError(
-          .cannotUndo,
-          "\(entity.name).\(relationship.name) is required, and what the \(name) referred to "
-            + (living == nil ? "is deleted." : "has another one by now."),
-          suggestion: living == nil ? "Bring that one back first." : "Make it anew by hand.")
-      }
-      values[slot] = .null
-    }
-    try transaction.insert(entity.description, key, values: values)
-    try placeAgain(own, values, Array(row.dropFirst(slots.count)))
-    for (inverse, partner) in partners { try set(inverse, of: partner, .reference(own)) }
-    let notBack = try FormerMembersBack(key: own, transaction: transaction, schema: schema)
-      .give(members)
-    for text in notBack { try Journal.tell(text, in: entry.number, on: transaction.connection) }
-  }
-
-  /// An object has the place that it had beside each of its references, or the last one.
-  private func placeAgain(
-    _ key: ObjectKey, _ values: [PropertyValue], _ places: [PropertyValue]
-  ) throws {
-    for (index, place) in entity.places.enumerated() where !values[place.slot].isNull {
-      let had = places.indices.contains(index) ? places[index] : .null
-      let kept = try BaseValues.value(of: key, place.name, on: transaction.connection)
-      if case .integer(let known) = had.isNull ? kept ?? .null : had {
-        try transaction.setPlace(known, of: key, in: place.relationship)
-      } else {
-        try transaction.setLastPlace(of: key, in: place.relationship)
-      }
-    }
-  }
-
-  /// Whether an object takes one more reference: it is no end of a one-to-one relationship, or nobody is its partner.
-  private func isFree(
-    _ target: ObjectKey, _ relationship: RelationshipDescription
-  ) throws -> Bool {
-    guard let inverse = relationship.inverseRelationship, !inverse.isToMany else { return true }
-    guard
-      let slot = transaction.schema.entity(numbered: target.entity)?.layout.index(
-        named: inverse.name), let value = try transaction.knownRow(target)?.values[slot]
-    else { return false }
-    return try value.isNull && transaction.keys(referring: relationship, to: target).isEmpty
   }
 }

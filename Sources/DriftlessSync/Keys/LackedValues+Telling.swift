@@ -13,7 +13,7 @@ extension LackedValues {
       try connection.number("SELECT EXISTS (SELECT 1 FROM \(table))") != 0
     else { return [] }
     let waiting = try waiting(transaction, schema)
-    let setAside = try ParkedValues(connection)
+    let setAside = try ParkedValues.cells(alsoIn: table, on: connection)
     var parked: [ParkedEntry] = []
     try connection.forEachRow(
       "SELECT entity, key, property, had, origin, sequence, since FROM \(table)"
@@ -26,14 +26,14 @@ extension LackedValues {
         transaction.schema.requiredMask(numbered: key.entity).contains(slot),
         try transaction.knownOwnRow(key)?.values[slot].isNull == true,
         !waiting.contains(Cell(key: key, property: name)),
-        try setAside.value(of: key, name) == nil
+        !setAside.contains(Cell(key: key, property: name))
       else { return }
       let had = try RowArchive.decodeValues(row.data(3)).first ?? .null
       parked.append(
         ParkedEntry(
           sequence: row.unsigned(5), sender: UUID(networkBytes: row.data(4)), code: code,
           reason: "\(name) is required, and empty\(try words(had, transaction)): "
-            + "set it, here or on any replica.",
+            + "set it, here or on any replica, there to another value than it may show.",
           names: [], object: try transaction.identity(of: key), entity: entity.name,
           property: name, since: Date(timeIntervalSince1970: row.double(6)),
           bytes: row.data(3).count))
@@ -48,7 +48,7 @@ extension LackedValues {
       try connection.number("SELECT EXISTS (SELECT 1 FROM \(table))") != 0
     else { return 0 }
     let waiting = try waiting(transaction, schema)
-    let setAside = try ParkedValues(connection)
+    let setAside = try ParkedValues.cells(alsoIn: table, on: connection)
     var lacks: [Column: [Int64]] = [:]
     try forEach("", [], transaction) { key, slot in
       guard transaction.schema.requiredMask(numbered: key.entity).contains(slot) else { return }
@@ -65,9 +65,10 @@ extension LackedValues {
           of: column.entity, withoutAnyOf: PropertyMask([column.slot]), in: [first...last]))
       for key in keys {
         let key = ObjectKey(entity: column.entity, key: key)
-        guard empty.contains(key), !waiting.contains(Cell(key: key, property: name)),
-          try setAside.value(of: key, name) == nil
-        else { continue }
+        let cell = Cell(key: key, property: name)
+        guard empty.contains(key), !waiting.contains(cell), !setAside.contains(cell) else {
+          continue
+        }
         count += 1
       }
     }
@@ -79,17 +80,14 @@ extension LackedValues {
     var slot: Int
   }
 
-  private struct Cell: Hashable {
-    var key: ObjectKey
-    var property: String
-  }
-
   /// What a list names since it waits for its key.
   private static func waiting(
     _ transaction: ReadTransaction, _ schema: SyncSchema
   ) throws -> Set<Cell> {
     Set(try KeptKeys.waiting(transaction, schema).map { Cell(key: $0.key, property: $0.property) })
   }
+
+  private typealias Cell = ParkedValues.Cell
 
   private static func words(
     _ had: PropertyValue, _ transaction: ReadTransaction

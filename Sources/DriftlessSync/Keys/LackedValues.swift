@@ -236,14 +236,16 @@ final class LackedValues {
     try AcceptedParking.forget(dropped, transaction)
   }
 
-  /// The zone has what was edited here: lets go of what that filled, or deleted, and notes what it left empty, as all others do.
+  /// The zone has what was edited here: lets go of what that filled, or deleted, and notes what it left empty, as all others do. Where
+  /// the model has a default for that, it is shown here too from now on.
   ///
   /// - Parameter taken: what the zone took, of what was pending.
   static func settle(
-    _ taken: PendingSet, _ transaction: WriteTransaction, by state: ReplicaState, at now: Date
+    _ taken: PendingSet, _ transaction: WriteTransaction, _ schema: SyncSchema,
+    by state: ReplicaState, at now: Date
   ) throws {
     guard try EngineTables.has(table, on: transaction.connection) else { return }
-    try noteEmpty(taken, transaction, by: state, at: now)
+    try noteEmpty(taken, transaction, schema, by: state, at: now)
     guard try transaction.connection.number("SELECT EXISTS (SELECT 1 FROM ZDL_LACKED)") != 0 else {
       return
     }
@@ -289,7 +291,8 @@ final class LackedValues {
   }
 
   private static func noteEmpty(
-    _ taken: PendingSet, _ transaction: WriteTransaction, by state: ReplicaState, at now: Date
+    _ taken: PendingSet, _ transaction: WriteTransaction, _ schema: SyncSchema,
+    by state: ReplicaState, at now: Date
   ) throws {
     for (edited, ranges) in editedRanges(taken, transaction.schema) {
       guard let slots = transaction.schema.entity(numbered: edited.entity)?.layout.slots else {
@@ -299,8 +302,15 @@ final class LackedValues {
         of: edited.entity, withoutAnyOf: edited.required, in: ranges)
       {
         guard let row = try transaction.knownOwnRow(key) else { continue }
+        let properties = schema.entity(numbered: key.entity)
+        var (values, filled) = (row.values, PropertyMask())
         for slot in edited.required.indexes
         where row.values[slot].isNull && !row.lost.contains(slot) {
+          if let shown = properties?.property(at: slot)?.standIn?.shown(for: .null), !shown.isNull {
+            values[slot] = shown
+            filled.insert(slot)
+            continue
+          }
           try transaction.connection.perform(
             "INSERT OR IGNORE INTO ZDL_LACKED VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -308,6 +318,9 @@ final class LackedValues {
               .blob(RowArchive.encode([PropertyValue.null])), .uuid(state.replica),
               .unsigned(state.cursor), .real(now.timeIntervalSince1970),
             ])
+        }
+        if !filled.isEmpty {
+          try transaction.update(key, filled, values: values, expectedVersion: nil)
         }
       }
     }

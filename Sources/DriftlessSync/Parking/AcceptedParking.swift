@@ -29,14 +29,17 @@ struct AcceptedParking: Codable {
       self.sequence = sequence
     }
 
-    /// Nil for what is accepted by its entry.
+    /// Nil for what is accepted by its entry alone.
     init?(_ entry: ParkedEntry) {
-      guard [KeptKeys.code, LackedValues.code].contains(entry.code), let object = entry.object,
-        let property = entry.property
-      else { return nil }
+      guard let object = entry.object, let property = entry.property else { return nil }
       self.init(
         object: object, property: property,
-        sequence: entry.code == KeptKeys.code ? entry.sequence : nil)
+        sequence: entry.code == LackedValues.code ? nil : entry.sequence)
+    }
+
+    /// Whether no entry has it by its number, but other objects may share that.
+    static func standsAlone(_ entry: ParkedEntry) -> Bool {
+      [KeptKeys.code, LackedValues.code].contains(entry.code)
     }
   }
 
@@ -68,7 +71,7 @@ struct AcceptedParking: Codable {
   func save(_ parked: [ParkedEntry], _ transaction: WriteTransaction) throws {
     var kept = self
     kept.sequences.formIntersection(
-      parked.lazy.filter { Value($0) == nil }.map(\.sequence))
+      parked.lazy.filter { !Value.standsAlone($0) }.map(\.sequence))
     kept.values.formIntersection(parked.compactMap { Value($0) })
     try kept.save(transaction)
   }
@@ -100,13 +103,17 @@ struct AcceptedParking: Codable {
   }
 
   func covers(_ entry: ParkedEntry) -> Bool {
-    if let value = Value(entry) { return values.contains(value) }
+    if let value = Value(entry) {
+      if values.contains(value) { return true }
+      if Value.standsAlone(entry) { return false }
+    }
     return sequences.contains(entry.sequence)
       || !entry.names.isEmpty && names.isSuperset(of: entry.names)
   }
 
-  mutating func accept(_ entry: ParkedEntry) {
-    if let value = Value(entry) {
+  /// - Parameter isAlone: whether others with the same number are not meant.
+  mutating func accept(_ entry: ParkedEntry, isAlone: Bool) {
+    if let value = Value(entry), isAlone || Value.standsAlone(entry) {
       values.insert(value)
     } else if entry.names.isEmpty {
       sequences.insert(entry.sequence)
@@ -118,7 +125,7 @@ struct AcceptedParking: Codable {
   mutating func takeBack(_ entry: ParkedEntry) {
     if let value = Value(entry) {
       values.remove(value)
-      return
+      if Value.standsAlone(entry) { return }
     }
     names.subtract(entry.names)
     sequences.remove(entry.sequence)
@@ -127,7 +134,7 @@ struct AcceptedParking: Codable {
 
 extension SyncEngine {
   /// Has what is set aside wait for no person any more: it stays kept, and is taken in once the model or the program has
-  /// caught up. What the model does not know is accepted in all entries to come as well. ``retryParked(of:sequence:)`` takes
+  /// caught up. What the model does not know is accepted in all entries to come as well. ``retryParked(of:sequence:part:)`` takes
   /// that back.
   ///
   /// ```swift
@@ -136,19 +143,19 @@ extension SyncEngine {
   /// - Parameters:
   ///   - store: the replica.
   ///   - sequence: one entry; nil for all.
+  ///   - part: one of several with that number (`ParkedEntry.part`); nil for all of them.
   /// - Returns: how many entries and values that are.
   /// - Throws: `SyncError` (`unknownElement`) when the entry is not parked, `StoreError`.
   @discardableResult
   public static func acceptParked(
-    of store: PersistentStore, sequence: UInt64? = nil
+    of store: PersistentStore, sequence: UInt64? = nil, part: Int? = nil
   ) throws -> Int {
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     return try store.write(info) { transaction in
       let parked = try parked(transaction, SyncSchema(store.schema))
-      let meant = parked.filter { sequence == nil || $0.sequence == sequence }
-      if let sequence, meant.isEmpty { throw SyncError.notParked(sequence, store) }
+      let meant = try named(sequence, part, among: parked, of: store)
       var accepted = try AcceptedParking.load(transaction)
-      for entry in meant { accepted.accept(entry) }
+      for entry in meant { accepted.accept(entry, isAlone: part != nil) }
       try accepted.save(parked, transaction)
       return meant.count
     }.0
@@ -156,9 +163,12 @@ extension SyncEngine {
 }
 
 extension SyncError {
-  static func notParked(_ sequence: UInt64, _ store: PersistentStore) -> SyncError {
+  static func notParked(
+    _ sequence: UInt64, _ part: Int?, _ store: PersistentStore
+  ) -> SyncError {
     SyncError(
-      .unknownElement, "Entry \(sequence) of the log is not set aside here.",
+      .unknownElement,
+      "Entry \(sequence)\(part.map { ".\($0)" } ?? "") of the log is not set aside here.",
       suggestion: "Run: syncctl parked --store \(store.label.shellWord)")
   }
 }

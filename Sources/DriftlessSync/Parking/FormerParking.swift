@@ -217,6 +217,12 @@ enum FormerParking {
     return Int(connection.changes)
   }
 
+  /// The same of one alone.
+  static func ask(id: Int64, on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "UPDATE ZDL_PARKED_FORMER SET tried_level = -1 WHERE id = ?", [.integer(id)])
+  }
+
   static func count(on connection: SQLiteConnection) throws -> Int {
     guard try EngineTables.has(table, on: connection) else { return 0 }
     return Int(

@@ -3,8 +3,10 @@ public import Foundation
 /// Something of the zone's log that this replica could not take in: it is kept as it came, the rest
 /// goes on, and a newer program or model takes it in later.
 public struct ParkedEntry: Hashable, Sendable, Codable {
-  /// Its place in the log.
+  /// Its place in the log; 0 for what no entry of it says.
   public var sequence: UInt64
+  /// Which it is of those that are set aside with the same place, from 1 on, in the order of a list; nil for one alone.
+  public var part: Int?
   /// The replica that sent it; nil when the bytes do not say.
   public var sender: UUID?
   /// Why, as a short name that scripts can compare: `unknown-names`, `unreadable`, `not-applicable`,
@@ -28,4 +30,14 @@ public struct ParkedEntry: Hashable, Sendable, Codable {
   public var bytes: Int
   /// Whether a person has accepted it (`SyncEngine.acceptParked(of:sequence:)`): it waits for nobody.
   public var isAccepted = false
+  /// Of one of a log that is gone, its row.
+  var former: Int64?
+
+  /// By what it is called: its place, and a dot and the part where it shares that.
+  package var number: String { "\(sequence)" + (part.map { ".\($0)" } ?? "") }
+
+  private enum CodingKeys: CodingKey {
+    case sequence, part, sender, code, reason, names, object, entity, property, since, bytes
+    case isAccepted
+  }
 }

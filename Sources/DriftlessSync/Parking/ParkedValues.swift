@@ -94,6 +94,22 @@ struct ParkedValues {
     return try bytes.flatMap { try RowArchive.decodeValues($0).first }
   }
 
+  /// A property of an object.
+  struct Cell: Hashable {
+    var key: ObjectKey
+    var property: String
+  }
+
+  /// Those of them that another table has a row of, by entity, key and property.
+  static func cells(alsoIn table: String, on connection: SQLiteConnection) throws -> Set<Cell> {
+    guard try EngineTables.has(Self.table, on: connection) else { return [] }
+    var cells: Set<Cell> = []
+    try connection.forEachRow(
+      "SELECT entity, key, property FROM \(table) JOIN ZDL_PARKED_VALUE USING (entity, key, property)"
+    ) { cells.insert(Cell(key: $0.objectKey(0, 1), property: $0.string(2))) }
+    return cells
+  }
+
   /// The properties of an object whose values its row does not have.
   func properties(of key: ObjectKey) throws -> Set<String> {
     guard mayHaveAny else { return [] }
@@ -250,6 +266,9 @@ struct ParkedValues {
         (sequence ?? $0.sequence) == $0.sequence && !isInZone($0.value, missed: missed)
       }
   }
+
+  /// Who sent what was let go of is not known any more.
+  static let unknownSender = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
   /// What each row keeps by itself.
   static let rules: [RowRule] = [

@@ -167,6 +167,12 @@ enum Parking {
     return try entries + ParkedValues.count(of: sequence, on: connection)
   }
 
+  /// The same of one entry alone.
+  static func ask(entry sequence: UInt64, on connection: SQLiteConnection) throws {
+    try connection.perform(
+      "UPDATE ZDL_PARKED SET tried_level = -1 WHERE sequence = ?", [.unsigned(sequence)])
+  }
+
   static func count(on connection: SQLiteConnection) throws -> Int {
     let entries = try connection.number("SELECT count(*) FROM ZDL_PARKED")
     return try Int(truncatingIfNeeded: entries) + FormerParking.count(on: connection)

@@ -295,11 +295,13 @@ extension PageApplier {
         let base = try BaseValues.keys(of: key, property.name, on: connection)
       else { continue }
       let isPending = pending[key]?.transaction(of: property.slot) != nil
+      // What was sent before the delete the zone may have by now, or will have: the set is as that says.
+      let sent = isPending ? try unansweredSets.get().word(of: key, property.name) : nil
       let source = DanglingReferences.Source(key: key, property: property.name)
       let sequence =
         relationship.isOrdered && !isPending ? try settledSequence(of: source, property) : []
       var alive: [ObjectKey] = []
-      for element in base {
+      for element in sent?.elements(over: base) ?? base {
         if try transaction.concreteKey(root: element) != nil {
           alive.append(element)
         } else if !isPending {

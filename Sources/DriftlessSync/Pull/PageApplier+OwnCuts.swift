@@ -43,7 +43,10 @@ extension PageApplier {
     to target: ObjectKey, in holder: SyncSchema.Referrer, deletion: Int64
   ) throws {
     let (property, relationship) = (holder.property, holder.relationship)
-    let owners = try baseHolders.owners(named: property.name, of: target)
+    let known = try baseHolders.owners(named: property.name, of: target)
+    // Or will have it in, by what was sent before.
+    let owners =
+      known + (try unansweredSets.get().owners(named: property.name, of: target).without(known))
     guard !owners.isEmpty else { return }
     let here = Set(try transaction.sources(holding: target, in: relationship))
     for source in owners where !here.contains(source) {

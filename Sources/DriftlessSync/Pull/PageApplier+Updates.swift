@@ -97,6 +97,7 @@ extension PageApplier {
       if try keepLeftOut(reader, among: readers, of: key, group, row: row, frame) { continue }
       let before = known.values[reader.property.name]
       var value = ZoneStates.Value(side: side, isFromInsert: isInsert)
+      if isEarlierWord, !addsUp(reader.property) { value.offered = side.time }
       if let object, isSettled || mayBeKnown, before?.isKnown ?? true {
         value.isKnown =
           try isSettled || wasKnown(reader, row: row, at: side.time, of: key, object)
@@ -159,6 +160,15 @@ extension PageApplier {
         of: key, side, isKnown: isSettled || mayBeKnown && side.time <= deleted, row: row, frame)
     }
     if isAlive { try applyRow(key, free, group, row: row, isWhole: isWhole, &frame) }
+  }
+
+  /// Whether what is offered of a property goes beside what was changed of it: it is noted by itself (`noteCount`, `noteSet`).
+  private func addsUp(_ property: SyncSchema.Property) -> Bool {
+    switch property.kind {
+    case .elements: true
+    case .attribute: property.policy == .counter
+    case .toOne, .place: false
+    }
   }
 
   /// An edit of what the model has no name for is one all the same: it may win over a delete, and is named when it does not.

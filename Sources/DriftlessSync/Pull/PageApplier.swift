@@ -89,6 +89,10 @@ final class PageApplier {
   let baseHolders: BaseHolders
   /// What the save changed that deleted what came back last.
   var changesOfDelete: (save: Int64, changed: [ObjectKey: PropertyMask])?
+  /// Read when something that was deleted here comes back.
+  private(set) lazy var unansweredSets = Result {
+    try UnansweredSets(pending, transaction, schema: schema)
+  }
   private var editsOfDeleted: EditHistory?
   private var formerDeletes: [ObjectKey: HybridTime]?
   private var savesOfFormerLogs: Set<UInt64>?

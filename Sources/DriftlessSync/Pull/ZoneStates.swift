@@ -54,7 +54,8 @@ struct ZoneStates {
     var isFromInsert = false
     /// It was said before the delete that is pending here, and is no edit against it.
     var isKnown = false
-    /// Of a counter or a set that is offered here: the time of the latest one that the zone was offered.
+    /// Of a counter or a set that is offered here: the time of the latest one that the zone was offered. Of another value: its own
+    /// time, where it is no edit but what is offered.
     var offered: HybridTime?
     /// Of a counter: what was counted beside offers.
     var counted = PropertyValue.null

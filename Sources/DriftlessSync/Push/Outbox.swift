@@ -59,6 +59,15 @@ struct Outbox: Sendable {
       && reply.digest == ChangeSetHeader.storedDigest(of: frame)
   }
 
+  /// Nil also where it is damaged: no server took that, and it goes with the log.
+  static func loadUndamaged(from connection: SQLiteConnection) throws -> Outbox? {
+    do { return try load(from: connection) } catch let error as SyncError
+      where error.code == .damagedState
+    {
+      return nil
+    }
+  }
+
   static func load(from connection: SQLiteConnection) throws -> Outbox? {
     var outbox: Outbox?
     try connection.forEachRow(
@@ -109,7 +118,7 @@ struct Outbox: Sendable {
 
   /// Forgets it, and what it left out.
   static func clear(on connection: SQLiteConnection) throws {
-    try connection.perform("DELETE FROM ZDL_OUTBOX")
+    try connection.leavingPages { try connection.perform("DELETE FROM ZDL_OUTBOX") }
     try OutboxPart.removeAll(on: connection)
     try OmittedParts.removeAll(on: connection)
   }

@@ -107,7 +107,7 @@ struct OutboxPart: Sendable {
   }
 
   static func removeAll(on connection: SQLiteConnection) throws {
-    try connection.perform("DELETE FROM ZDL_OUTBOX_PART")
+    try connection.leavingPages { try connection.perform("DELETE FROM ZDL_OUTBOX_PART") }
   }
 }
 

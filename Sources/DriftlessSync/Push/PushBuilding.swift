@@ -147,15 +147,18 @@ private final class PartFile {
   private(set) var parts: [Part] = []
   private(set) var bytes = 0
   private let handle: FileHandle
+  private let place: URL
 
   /// - Parameter store: the path of the store, or what SQLite calls one in memory.
   init(beside store: String) throws {
     let isFile = store.hasPrefix("/") && FileManager.default.fileExists(atPath: store)
-    handle = try TemporaryBytes.open(beside: isFile ? URL(fileURLWithPath: store) : nil)
+    let file = isFile ? URL(fileURLWithPath: store) : nil
+    handle = try TemporaryBytes.open(beside: file)
+    place = file ?? FileManager.default.temporaryDirectory
   }
 
   func append(_ built: ChangeSetBuilder.Built) throws {
-    try handle.write(contentsOf: built.frame)
+    try StoreError.writing(place) { try handle.write(contentsOf: built.frame) }
     parts.append(Part(runs: built.runs, offset: bytes, count: built.frame.count))
     bytes += built.frame.count
   }

@@ -163,32 +163,50 @@ struct SentFrame {
   /// The zone may have the sets as the change set said, which was never answered: what was changed of them since is told
   /// against that, where it would be no change of what is known to be there.
   mutating func rebaseUnanswered(_ pending: PendingSet) throws {
+    let transaction = transaction
+    try forEachSet(pending) { key, property, relationship, word in
+      guard pending[key]?.transaction(of: property.slot) != nil,
+        try transaction.knownRow(key) != nil
+      else { return }
+      let local = Set(try transaction.toManyKeys(of: key, relationship))
+      let gone = word.adds.filter { !local.contains($0) }
+      let back = local.intersection(word.removes)
+      // A whole set takes out all that it does not name.
+      let left = word.isWhole ? local.subtracting(word.adds) : back
+      try Self.rebase(key, property.name, adding: gone, removing: left, transaction)
+      try Self.rebase(
+        key, OfferedSets.name(property.name), adding: gone, removing: back, transaction)
+    }
+  }
+
+  /// Hands over what the change set says of each set of an object that is known here.
+  ///
+  /// - Parameter pending: what is pending now, so that a deleted object is known by its own entity.
+  mutating func forEachSet(
+    _ pending: PendingSet,
+    _ body: (ObjectKey, SyncSchema.Property, RelationshipDescription, UnansweredSets.Word) throws ->
+      Void
+  ) throws {
     // A damaged one was never taken by a server, and goes with the log.
     guard let changeSet = try? ChangeSetDecoder().decode(outbox.frame) else { return }
     let keys = try objectKeys(changeSet.index, deleted: pending)
     for (group, reader) in columns(of: changeSet, where: { $0.relationship != nil }) {
-      let property = reader.property
-      guard case .elements(let relationship) = property.kind else { continue }
+      guard case .elements(let relationship) = reader.property.kind else { continue }
       for (row, object) in group.objects.enumerated() {
-        guard let key = keys[object], pending[key]?.transaction(of: property.slot) != nil,
-          try transaction.knownRow(key) != nil
-        else { continue }
-        let change = reader.elements(row)
-        let local = Set(try transaction.toManyKeys(of: key, relationship))
-        let gone = change.adds.compactMap { keys[$0] }.filter { !local.contains($0) }
-        let back = local.intersection(change.removes.compactMap { keys[$0] })
-        // A whole set takes out all that it does not name.
-        let left =
-          reader.saysWhole || group.kind != .update
-          ? local.subtracting(change.adds.compactMap { keys[$0] }) : back
-        try rebase(key, property.name, adding: gone, removing: left)
-        try rebase(key, OfferedSets.name(property.name), adding: gone, removing: back)
+        guard let key = keys[object] else { continue }
+        let (adds, removes) = reader.elements(row)
+        try body(
+          key, reader.property, relationship,
+          UnansweredSets.Word(
+            adds: adds.compactMap { keys[$0] }, removes: removes.compactMap { keys[$0] },
+            isWhole: reader.saysWhole || group.kind != .update))
       }
     }
   }
 
-  private func rebase(
-    _ key: ObjectKey, _ name: String, adding gone: [ObjectKey], removing back: Set<ObjectKey>
+  private static func rebase(
+    _ key: ObjectKey, _ name: String, adding gone: [ObjectKey], removing back: Set<ObjectKey>,
+    _ transaction: WriteTransaction
   ) throws {
     guard let former = try BaseValues.set(of: key, name, on: transaction.connection) else { return }
     let base =

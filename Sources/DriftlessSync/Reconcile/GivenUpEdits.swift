@@ -49,7 +49,7 @@ struct GivenUpEdits {
     var directory = ObjectDirectory(transaction.connection)
     var deletes = PendingSet(through: pending.through)
     // What was sent and never answered may be in the zone.
-    let outbox = try? Outbox.load(from: transaction.connection)
+    let outbox = try Outbox.loadUndamaged(from: transaction.connection)
     let unanswered = ((try? outbox?.allRuns(on: transaction.connection)) ?? [])
       .map { (first: schema.rooted(ObjectKey(entity: $0.entity, key: $0.first)), run: $0) }
       .sorted { ($0.first.entity, $0.first.key) < ($1.first.entity, $1.first.key) }
@@ -105,6 +105,10 @@ struct GivenUpEdits {
         explanation: explanation)
     }
     guard object.whole == .none || !isNew, object.whole != .delete, let row else { return }
+    // What was counted is put back by itself, beside what others count: the object comes back without it.
+    let counts = try counted(object, entity, of: key, row)
+    var uncounted = row
+    for (slot, count) in counts { uncounted[slot] = count.base }
     for edit in object.edits {
       let time = try transaction.editTime(edit.transaction)
       for slot in edit.properties.indexes {
@@ -119,9 +123,30 @@ struct GivenUpEdits {
           elements = try transaction.toManyKeys(of: key, relationship)
         }
         try journal.addGivenUp(
-          entity: entity, property: property, key: key, value: row[property.slot],
-          elements: elements, time: time, row: row, explanation: explanation)
+          entity: entity, property: property, key: key,
+          value: counts[slot]?.delta ?? row[property.slot], elements: elements, time: time,
+          row: uncounted, explanation: explanation, base: counts[slot]?.base,
+          local: row[property.slot])
       }
     }
+  }
+
+  /// What was added to the counters of an object and never acknowledged, with what each was without it, by slots.
+  private func counted(
+    _ object: PendingObject, _ entity: SyncSchema.Entity, of key: ObjectKey, _ row: [PropertyValue]
+  ) throws -> [Int: (delta: PropertyValue, base: PropertyValue)] {
+    var counts: [Int: (delta: PropertyValue, base: PropertyValue)] = [:]
+    for property in entity.properties where property.policy == .counter {
+      guard case .attribute = property.kind, object.transaction(of: property.slot) != nil else {
+        continue
+      }
+      let delta = try transaction.deltas(of: key, property.name)
+        .reduce(PropertyValue.null) { CounterDelta.sum($0, $1.value) ?? $0 }
+      guard !delta.isNull, let base = CounterDelta.difference(row[property.slot], delta) else {
+        continue
+      }
+      counts[property.slot] = (delta, base)
+    }
+    return counts
   }
 }

@@ -114,15 +114,17 @@ enum KeptFrames {
   }
 
   static func dropAll(on connection: SQLiteConnection) throws {
-    try connection.perform("DELETE FROM ZDL_FRAME")
+    try connection.leavingPages { try connection.perform("DELETE FROM ZDL_FRAME") }
   }
 
   /// Lets go of entries that are older than backups are, and of the oldest beyond the bound.
   static func trim(
     _ options: SyncOptions, _ dates: SeenTime.Dates, on connection: SQLiteConnection
   ) throws {
-    try dates.trim("ZDL_FRAME", by: "time", after: options.keptFrameSeconds, on: connection)
-    try trim(to: options.keptFrameBytesMax, on: connection)
+    try connection.leavingPages {
+      try dates.trim("ZDL_FRAME", by: "time", after: options.keptFrameSeconds, on: connection)
+      try trim(to: options.keptFrameBytesMax, on: connection)
+    }
   }
 
   /// What they take.

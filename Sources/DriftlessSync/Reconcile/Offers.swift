@@ -26,27 +26,23 @@ extension PageApplier {
     }
     guard object.transaction(of: slot) == number else {
       // An edit that the zone never acknowledged stands on the offer.
+      let edit = object.transaction(of: slot)
       setPending(key) { $0.withdrawOffer(of: slot) }
       guard remote.side.time <= time else { return nil }
       // CONFLICT: an edit of this, and what another replica offers of it, which is what the edit was made on, or older than that.
       // RESOLUTION: nobody changed what the edit was made on: it stands whatever its policy is, and there is nothing to journal.
+      if remote.offered != remote.side.time, remote.side.value != local {
+        // But an edit that the zone of before never had would not have stood there either, and nobody knows of it: it is named.
+        try journalOffer(
+          entity, property, of: key, local: local, edit.map(transaction.editTime) ?? time, remote)
+      }
       try replaceBase(of: key, property, with: remote.side.value)
       return local
     }
     let isLater = remote.side.isEarlier(than: time, of: replica)
     if remote.side.value != local {
       // CONFLICT: the zone was offered two values. RESOLUTION: the later one stands, the other goes to the journal.
-      // Time settles it, and nobody decides on it.
-      var conflict = PropertyConflict(
-        policy: property.policy == .manual ? .lastWriterWins : property.policy, base: nil,
-        local: local, remote: remote.side.value,
-        localTime: time, remoteTime: remote.side.time, localReplica: replica,
-        remoteReplica: remote.side.origin)
-      conflict.isOfTwoCreations = true
-      try journal.add(
-        conflict, LastWriterWins.settle(conflict, since: "since the zone began anew"),
-        entity: entity, property: property, key: key, sequence: remote.side.sequence)
-      report.conflicts += 1
+      try journalOffer(entity, property, of: key, local: local, time, remote)
       if isLater {
         touched.insert(key)
         try replaceBase(of: key, property, with: remote.side.value)
@@ -56,6 +52,23 @@ extension PageApplier {
     setPending(key) { $0.clear(PropertyMask([slot])) }
     try dropBase(of: key, property)
     return remote.side.value
+  }
+
+  /// Time settles it, and nobody decides on it.
+  private func journalOffer(
+    _ entity: SyncSchema.Entity, _ property: SyncSchema.Property, of key: ObjectKey,
+    local: PropertyValue, _ time: HybridTime, _ remote: ZoneStates.Value
+  ) throws {
+    var conflict = PropertyConflict(
+      policy: property.policy == .manual ? .lastWriterWins : property.policy, base: nil,
+      local: local, remote: remote.side.value,
+      localTime: time, remoteTime: remote.side.time, localReplica: replica,
+      remoteReplica: remote.side.origin)
+    conflict.isOfTwoCreations = true
+    try journal.add(
+      conflict, LastWriterWins.settle(conflict, since: "since the zone began anew"),
+      entity: entity, property: property, key: key, sequence: remote.side.sequence)
+    report.conflicts += 1
   }
 
   private func settleTotal(

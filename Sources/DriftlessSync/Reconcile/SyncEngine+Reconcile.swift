@@ -230,10 +230,11 @@ extension SyncEngine {
       do {
         reply = try await transport.refill(entries)
       } catch let error as ProtocolError
-        where [.diverged, .notStaged, .unsupported, .tooLarge].contains(error.code)
+        where [.diverged, .notStaged, .unsupported, .tooLarge, .clockAhead].contains(error.code)
       {
-        // Somebody else was faster with something else, the server let go of a part, does not take what they name, or has no room
-        // for parts of that size any more: what is here is offered.
+        // Somebody else was faster with something else, the server let go of a part, does not take what they name, or their times by
+        // its clock, or has no room for parts of that size any more: what is here is offered. A zone that is full has room again
+        // later, and the refill waits.
         break
       }
       head = max(head, reply.head)

@@ -67,7 +67,7 @@ extension SyncEngine {
   static func rebaseUnanswered(
     _ pending: PendingSet, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
-    guard let outbox = try? Outbox.load(from: transaction.connection) else { return }
+    guard let outbox = try Outbox.loadUndamaged(from: transaction.connection) else { return }
     try outbox.forEachPart(on: transaction.connection) { part, madeBefore in
       var sent = SentFrame(part, after: madeBefore, transaction, schema: schema)
       try sent.rebaseUnanswered(pending)
@@ -79,7 +79,7 @@ extension SyncEngine {
   private static func offerUnanswered(
     _ pending: inout PendingSet, _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
-    guard let outbox = try? Outbox.load(from: transaction.connection) else { return }
+    guard let outbox = try Outbox.loadUndamaged(from: transaction.connection) else { return }
     for run in try outbox.allRuns(on: transaction.connection) {
       for offset in 0..<max(0, run.count) {
         let key = ObjectKey(entity: run.entity, key: run.first &+ offset)

@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessSQLite
 import Foundation
 
 extension PersistentStore {
@@ -17,7 +18,7 @@ extension PersistentStore {
     guard let path = url.map({ $0.path + "-driftless-sync" }),
       let attributes = try? FileManager.default.attributesOfItem(atPath: path),
       let inode = attributes[.systemFileNumber] as? NSNumber,
-      let locks = try? String(contentsOfFile: "/proc/locks", encoding: .utf8)
+      let locks = SystemFile.text("/proc/locks")
     else { return false }
     return locks.split(separator: "\n").contains { line in
       line.contains(" FLOCK ") && line.contains(":\(inode.uint64Value) ")

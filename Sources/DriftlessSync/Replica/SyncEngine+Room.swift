@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessProtocol
+import DriftlessSQLite
 import Foundation
 
 /// What sync writes of its own accord leaves room for saves: what does not fit waits, and is asked for again once there is room.
@@ -19,10 +20,15 @@ extension SyncEngine {
     return bytes - min(Int(clamping: free), bytes / 2)
   }
 
-  /// Whether the store's disk has room for so many bytes beside what is kept for saves.
+  /// Whether the store's disk has room for so many bytes beside what is kept for saves. The write-ahead log gives back what it can.
   func hasRoom(for bytes: Int) -> Bool {
-    guard let room = room() else { return true }
-    return room.has(bytes) || room.has(needed(bytes))
+    func isThere() -> Bool {
+      guard let room = room() else { return true }
+      return room.has(bytes) || room.has(needed(bytes))
+    }
+    if isThere() { return true }
+    store.cutLog(ofBytes: SyncTuning.cutLogBytesMin)
+    return isThere()
   }
 
   /// - Parameters:
@@ -41,7 +47,104 @@ extension SyncEngine {
         + "them are kept for saves.",
       suggestion:
         "Make room there: sync goes on by itself then, from where it stands. Saves go on, and what they change is sent."
+        + letGoAdvice
     )
+  }
+
+  /// How to make room with large values that the zone has, as the rest of a suggestion, where the store may let go of some.
+  private var letGoAdvice: String {
+    if valueTurn.hasLetGo { return "" }
+    let mayLetGo = try? store.read { transaction in
+      let timing = try ValueTiming(options, transaction)
+      return schema.entities.contains { $0.properties.contains(where: timing.waits) }
+    }
+    guard mayLetGo == true else { return "" }
+    return
+      " Large values that the zone has make room: syncctl values let-go --store \(store.label.shellWord)"
+  }
+
+  /// Gives the room back that large values had which are let go of, where the disk has not as much free beside what is kept for saves:
+  /// files go once the log is in the store's file, and that gets shorter a little at a time, which takes no more than its last pages do.
+  func giveBackRoom(of bytes: Int64) {
+    guard bytes > 0, let room = room(), !room.has(Int(clamping: bytes)) else { return }
+    store.cutLog(ofBytes: 1)
+    var pages = SyncTuning.vacuumedPagesMax
+    while !Task.isCancelled, pages > 0, let before = freePages(), before > 0 {
+      do {
+        try bookkeep { transaction in
+          // Moved pages are no change of a row: the log that they begin gets its mark by one.
+          try transaction.countWrite()
+          try transaction.connection.execute("PRAGMA incremental_vacuum(\(pages))")
+        }
+      } catch let error as StoreError where error.code == .diskFull {
+        pages /= 2
+        continue
+      } catch {
+        return
+      }
+      store.cutLog(ofBytes: 1)
+      // A file may be made so that it never gets shorter.
+      guard let after = freePages(), after < before, self.room()?.has(Int(clamping: bytes)) == false
+      else { return }
+    }
+  }
+
+  private func freePages() -> Int64? {
+    try? store.read { try $0.connection.number("PRAGMA freelist_count") }
+  }
+
+  /// Writes down what somebody asks for.
+  ///
+  /// - Parameter what: what it is, as the end of a sentence.
+  static func noting<Value>(
+    _ what: String, in store: PersistentStore, _ body: (WriteTransaction) throws -> Value
+  ) throws -> Value {
+    let info = TransactionInfo(author: importAuthor, kind: .imported)
+    do {
+      return try store.write(info, body).0
+    } catch let error as StoreError where error.code == .diskFull {
+      do {
+        // What failed has given back what the log had.
+        return try store.write(info, body).0
+      } catch let error as StoreError where error.code == .diskFull {
+        let free = store.url.flatMap { DiskRoom.words(beside: $0) }
+        let lacking = store.url.map { DiskRoom.lacking(beside: $0) } ?? DiskRoom.toNote
+        throw StoreError(
+          .diskFull,
+          "There is no room to note \(what), which takes up to \(DiskRoom.toNote) bytes of the disk with the store opened for it"
+            + (free.map { ": \($0)." } ?? "."),
+          suggestion:
+            "Free \(lacking) bytes there, and run it again: letting go of large values makes its own room from then on. Nothing was changed."
+        )
+      }
+    }
+  }
+
+  /// - Throws: `StoreError` (`.diskFull`) where there is no room for what others pushed.
+  func requireRoomToApply(_ bytes: Int) throws {
+    try requireRoom(
+      for: bytes, "What others pushed", mayUseReserve: bytes <= SyncTuning.smallApplyBytes)
+  }
+
+  /// Lets go of what is here of the large values of some entries, since the disk has no room for them where they belong: they are in the
+  /// zone still, and wait for room.
+  ///
+  /// - Returns: whether something was here of any.
+  func letGoForRoom(_ batch: [Decoded]) throws -> Bool {
+    var named: Set<LargeValue> = []
+    for (_, changeSet) in batch {
+      if let changeSet { named.formUnion(changeSet.valueCounts.keys) }
+    }
+    let here = try store.read { transaction in
+      try named.filter { try ValuePieces.size(of: $0, on: transaction.connection) > 0 }
+    }
+    guard !here.isEmpty else { return false }
+    for value in here.sorted() {
+      noteNoRoom(for: value)
+      try noteMissed(value, .room)
+    }
+    try bookkeep { try dropPieces(of: here, $0) }
+    return true
   }
 
   /// About what entries take while they are applied, with the large values that are here and go where they belong. Headers of
@@ -77,6 +180,6 @@ extension SyncEngine {
 
   /// What a value that is here takes beside that on its way to one place where it belongs.
   static func bytesToPlace(_ length: Int) -> Int {
-    length.multipliedClamped(by: SyncTuning.valueShare - 1)
+    length.multipliedClamped(by: SyncTuning.placedValueShare - 1)
   }
 }

@@ -98,12 +98,13 @@ actor SyncLoop {
   private func sync() async {
     tell(.syncing)
     do {
-      let (report, hasMore) = try await engine.syncForLoop()
-      untold.add(report)
+      let turn = try await engine.syncOnce(false, inTurn: true)
+      let hasMore = turn.hasMore
+      untold.add(turn.report)
       // What came is some of it: the rest is no failure.
       defer { if hasMore { take(.asked) } }
-      if let wanted = try SyncEngine.wantedFailure(of: engine.store) {
-        let left = SyncFailure(wanted)
+      let wanted = try SyncEngine.wantedFailure(of: engine.store)
+      if let left = turn.waiting.map({ SyncFailure($0) }) ?? wanted.map({ SyncFailure($0) }) {
         failure = left
         failingSince = failingSince ?? Date()
         return take(.succeededInPart(waitsForRoom: left.waitsForRoom))

@@ -106,7 +106,7 @@ extension SyncEngine {
             // An older snapshot may tell of them.
             asked = asked ?? snapshot
           } catch let error as ProtocolError where asked != nil && Self.isOfSnapshot(error) {
-            log.warning("The zone's older snapshot tells nothing: \(error.message)")
+            log.warnOfLasting("The zone's older snapshot tells nothing: \(error.message)")
           }
         }
         if isOutdated { continue }
@@ -123,13 +123,13 @@ extension SyncEngine {
           throw question.error
         }
       } catch let error as ProtocolError where Self.isOfSnapshot(error) {
-        log.warning("The zone's snapshot cannot be taken in: \(error.message)")
+        log.warnOfLasting("The zone's snapshot cannot be taken in: \(error.message)")
         // It may have been damaged on its way.
         try bookkeep { try SegmentPieces.dropAll(on: $0.connection) }
         outcome = .failed(error)
       } catch let error where Self.isOfWay(error) {
         // The log may come all the same: a page of it says what is wrong, if anything is.
-        log.warning("\(instead): \(error)")
+        log.warnOfLasting("\(instead): \(error)")
         outcome = .failed(error)
         break
       }

@@ -18,25 +18,23 @@ extension SyncEngine {
     var all = Set(cells.values.joined())
     // What was acknowledged above the cursor is no part of what the zone has at it.
     guard state.cursor > 0, state.mark?.sequence ?? 0 <= state.cursor else { return all }
-    valueTurn.restart()
     do {
-      let digests = try await digests(
-        at: state.position, nil, seconds: SyncTuning.letGoDigestWaitSeconds)
+      guard let digests = try await addedUp(at: state.position) else { return nil }
       guard digests.place == state.position.mark else { return all }
       // The zone may have added up meanwhile.
-      valueTurn.restart()
+      valueTurn.restart(ofParts: 2)
+      let transport = transport
       for numbers in Self.stretches(of: cells.keys.sorted()) {
         var rest = numbers
         while !rest.isEmpty {
           try Task.checkCancellation()
-          guard !valueTurn.isOver() else {
-            valueTurn.noteLeft()
-            return nil
+          let asked = rest
+          let data = try await askInTurn {
+            try await transport.digests(.objects(asked), at: state.position)
           }
-          let data = try await transport.digests(.objects(rest), at: state.position)
+          guard let data else { return nil }
           let (part, end) = try SnapshotReader.part(data, of: state.generation, numbers: rest)
-          guard try noteNames(part, of: cells, at: state) else { return all }
-          valueTurn.noteCame()
+          guard try noteNames(part, of: cells, rest.lowerBound..<end, at: state) else { return all }
           for number in rest.prefix(while: { $0 < end }) { all.subtract(cells[number] ?? []) }
           rest = end..<rest.upperBound
         }
@@ -51,9 +49,37 @@ extension SyncEngine {
     return []
   }
 
+  /// What the zone has added up, which may take it a while.
+  ///
+  /// - Returns: nil where a sync of a loop looks again with the next one.
+  private func addedUp(at place: Cursor) async throws -> ZoneDigests? {
+    let most = SyncTuning.letGoDigestWaitSeconds
+    let seconds = valueTurn.isBounded ? SyncTuning.valueGraceSeconds : most
+    let start = ContinuousClock.now
+    do {
+      let digests = try await askInTurn { try await self.digests(at: place, nil, seconds: seconds) }
+      valueMemory.addsUpSince = nil
+      return digests
+    } catch let error as SyncError
+      where error.code == .notVerified && valueTurn.isBounded
+      && start.duration(to: .now) >= .seconds(seconds)
+    {
+      // What came sooner says that there are none: asking again and again would change nothing.
+      let since = valueMemory.addsUpSince ?? .now
+      guard since.duration(to: .now) < .seconds(most) else {
+        valueMemory.addsUpSince = nil
+        throw error
+      }
+      valueMemory.addsUpSince = since
+      return nil
+    }
+  }
+
+  /// - Parameter numbers: of the objects that the part has all of.
   /// - Returns: whether the store is where it was when the zone was asked.
   private func noteNames(
-    _ part: SnapshotReader.Part, of cells: [UInt64: [HeldPlace.Cell]], at state: ReplicaState
+    _ part: SnapshotReader.Part, of cells: [UInt64: [HeldPlace.Cell]], _ numbers: Range<UInt64>,
+    at state: ReplicaState
   ) throws -> Bool {
     var said: [HeldPlace.Cell: [LargeValue?]] = [:]
     try part.forEachWord(schema) { number, property, value in
@@ -65,12 +91,14 @@ extension SyncEngine {
         return false
       }
       var named = try NamedCells(transaction.connection)
-      // What it says twice nobody here weighs.
-      for (cell, words) in said where words.count == 1 {
-        if let value = words[0] {
-          try named.note(value, of: cell.key, cell.property)
-        } else {
-          try named.noteUnnamed(cell.key, cell.property)
+      for (number, cells) in cells where numbers.contains(number) {
+        for cell in cells {
+          // What it says twice nobody here weighs, and on what it says nothing of it has no bytes.
+          if let words = said[cell], words.count == 1, let value = words[0] {
+            try named.note(value, of: cell.key, cell.property)
+          } else {
+            try named.noteUnnamed(cell.key, cell.property)
+          }
         }
       }
       return true

@@ -74,6 +74,7 @@ extension SyncEngine {
     of store: PersistentStore, object: UUID? = nil, entity: String? = nil, key: String? = nil
   ) throws -> Int {
     let values = try meantValues(of: store, object: object, entity: entity, key: key)
+    if values.isEmpty { return try wantedCount(of: store) }
     let count = try noteWanted(of: store) { transaction in
       try WantedValues.ask(values.sorted(), in: transaction)
     }
@@ -94,23 +95,45 @@ extension SyncEngine {
   public static func takeBackWanted(
     of store: PersistentStore, object: UUID? = nil, entity: String? = nil, key: String? = nil
   ) throws -> Int {
-    if object == nil, entity == nil, key == nil {
-      return try noteWanted(of: store) { try WantedValues.forgetAll(on: $0.connection) }
-    }
+    let isAll = object == nil && entity == nil && key == nil
     let values = try meantValues(of: store, object: object, entity: entity, key: key)
-    return try noteWanted(of: store) { try WantedValues.remove(values, on: $0.connection) }
+    let count = try wantedCount(of: store)
+    let waitsForRoom = try store.read { transaction in
+      try values.contains {
+        try MissedValues.reason($0.digest, on: transaction.connection) == .room
+      }
+    }
+    // Nothing is to be written, for which a full disk may have no room.
+    if count == 0, !waitsForRoom { return 0 }
+    return try noteWanted(of: store) { transaction in
+      let connection = transaction.connection
+      // What nobody asks for waits for no room. What the store fetches by itself says so again.
+      for value in values {
+        guard try MissedValues.reason(value.digest, on: connection) == .room else { continue }
+        try MissedValues.forget(value.digest, on: connection)
+      }
+      if isAll { return try WantedValues.forgetAll(on: connection) }
+      try WantedValues.remove(values, on: connection)
+    }
   }
 
   private static func noteWanted(
     of store: PersistentStore, _ body: (WriteTransaction) throws -> Void
   ) throws -> Int {
-    let info = TransactionInfo(author: importAuthor, kind: .imported)
-    return try store.write(info) { transaction in
+    try noting("which large values are asked for", in: store) { transaction in
       guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
       try EngineTables.create(in: transaction)
       try body(transaction)
       return try WantedValues.count(on: transaction.connection)
-    }.0
+    }
+  }
+
+  /// How many values somebody asked for that have not come.
+  private static func wantedCount(of store: PersistentStore) throws -> Int {
+    try store.read { transaction in
+      guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
+      return try WantedValues.digests(on: transaction.connection).count
+    }
   }
 
   /// - Throws: `SyncError` (`unknownElement`) where the model, or the store, does not have what is named.

@@ -82,7 +82,7 @@ struct HeldPlace {
       key, PropertyMask([property.slot]), values: values, expectedVersion: nil)
     try applier.parkedValues.add(
       name, of: key, property.name, reason: LargeCell.reasonInZone(value), sequence: sequence,
-      sender: applier.replica, at: applier.now)
+      sender: ParkedValues.unknownSender, at: applier.now)
     try MissedValues.forget(value.digest, on: applier.transaction.connection)
   }
 }

@@ -48,7 +48,8 @@ extension SyncEngine {
         waiting = waiting.addingClamped(try bytesToCopy([value: count]))
       case .noRoom:
         noteNoRoom(for: value)
-        try noteMissed(value, .room)
+        // It is looked at each time, and nothing is written of it again.
+        if try !waitsForRoom(value) { try noteMissed(value, .room) }
       case .not, .refused, .broken, .unasked, .unneeded: break
       }
     }
@@ -73,7 +74,7 @@ extension SyncEngine {
 
   /// It comes last from now on, and what is left waits for room with it.
   func noteNoRoom(for value: LargeValue) {
-    valueMemory.noteInVain(value)
+    valueMemory.noteNoRoom(value)
     valueTurn.noteNoRoom()
   }
 
@@ -81,6 +82,11 @@ extension SyncEngine {
     guard try store.read({ try MissedValues.reason(value.digest, on: $0.connection) }) != nil
     else { return }
     try bookkeep { try MissedValues.forget(value.digest, on: $0.connection) }
+  }
+
+  /// Whether there was no room for a value when it was looked at last.
+  private func waitsForRoom(_ value: LargeValue) throws -> Bool {
+    try store.read { try MissedValues.reason(value.digest, on: $0.connection) } == .room
   }
 
   /// Lets go of what is here of a value that there is no room for, unless it is under way.
@@ -95,8 +101,7 @@ extension SyncEngine {
     }
   }
 
-  /// What its not coming says of a value, whoever asked for it. That there was no room is for who asked to note: what nobody waits for is
-  /// looked at once an hour.
+  /// What its not coming says of a value, whoever asked for it. That there was no room is for who asked to note.
   private func note(_ outcome: Fetched, of value: LargeValue) throws {
     switch outcome {
     case .not(let reason): try noteMissed(value, reason)
@@ -131,88 +136,44 @@ extension SyncEngine {
       var have = try store.read { try ValuePieces.size(of: value, on: $0.connection) }
       let needed = waiting.addingClamped(placed).addingClamped(length - have)
       guard have >= length && count == 1 || hasRoom(for: needed) else {
-        log.warning(
+        log.log(
+          level: try waitsForRoom(value) ? .debug : .warning,
           "There is no room for the value \(value.name): it needs \(needed) bytes, beside what is kept for saves"
         )
-        try dropPieces(of: value)
+        if have > 0 { try dropPieces(of: value) }
         return .noRoom(needed)
       }
-      while have < length {
+      pieces: while have < length {
         try Task.checkCancellation()
         if let error = valueLine.stop() { return failed > 0 ? .broken(error) : .unasked(error) }
         guard !valueTurn.isOver() else {
           valueTurn.noteLeft()
           return .unasked(nil)
         }
-        let range = have..<min(length, have + LargeValue.pieceBytesMax)
-        let piece: Data
-        do {
-          piece = try await transport.value(value.digest, of: generation, range: range)
-        } catch let error as ProtocolError where error.code == .noValue {
-          noteAnswer(of: value)
-          log.warning("\(error.message): what names it shows no value until it is there")
-          try bookkeep { try ValuePieces.drop(value, on: $0.connection) }
-          return .not(.lost)
-        } catch let error as ProtocolError where !Self.ofAllValues.contains(error.code) {
-          try Task.checkCancellation()
-          noteAnswer(of: value)
-          log.warning("The server does not give the value \(value.name): \(error)")
-          return .refused(error)
-        } catch {
-          guard try await isOfValues(error) else { throw error }
-          valueLine.noteFailure(error, of: value)
-          failed += 1
-          // A line that broke is there again.
-          guard failed >= SyncTuning.valueAttemptsMax else { continue }
-          log.warning("The value \(value.name) does not come, and all else goes on: \(error)")
+        // A server gives bytes up to the next multiple of a piece: what came of one may end anywhere.
+        let next = (have / LargeValue.pieceBytesMax + 1) * LargeValue.pieceBytesMax
+        let range = have..<min(length, next)
+        let (came, end) = try await fetchPiece(range, of: value, generation)
+        have += came
+        switch end {
+        case .came: failed = 0
+        case .odd: break pieces
+        case .not(let outcome): return outcome
+        case .turnIsOver:
+          valueTurn.noteLeft()
+          return .unasked(nil)
+        case .broken(let error):
+          // A line that broke is there again, and what came before that is kept.
+          if came == 0 { failed += 1 }
+          guard failed >= SyncTuning.valueAttemptsMax || error is StalledTransfer else { continue }
+          log.warnOfLasting("The value \(value.name) does not come, and all else goes on: \(error)")
           return .broken(error)
         }
-        failed = 0
-        noteAnswer(of: value)
-        valueTurn.noteCame()
-        guard piece.count >= min(range.count, SyncTuning.valuePieceBytesMin),
-          piece.count <= range.count
-        else { break }
-        do {
-          try bookkeep { try ValuePieces.add(piece, at: have, of: value, on: $0.connection) }
-        } catch let error as StoreError where error.code == .diskFull {
-          log.warning("There is no room for the value \(value.name), of \(value.length) bytes")
-          try? bookkeep { try ValuePieces.drop(value, on: $0.connection) }
-          return .noRoom(length)
-        }
-        have += piece.count
-        valueBytes = valueBytes.addingClamped(piece.count)
-        tellValueBytes(isSending: false)
       }
       if try store.read({ try ValuePieces.isGood(value, on: $0.connection) }) { return .here }
       try bookkeep { try ValuePieces.drop(value, on: $0.connection) }
     }
-    log.warning("The zone's bytes of the value \(value.name) are not what its digest says")
+    log.warnOfLasting("The zone's bytes of the value \(value.name) are not what its digest says")
     return .not(.damaged)
   }
-
-  /// The way to values is there: what just broke it is by itself what does not come.
-  private func noteAnswer(of value: LargeValue) {
-    guard let (others, why, mayBeWay) = valueLine.noteAnswer(of: value) else { return }
-    for other in others { valueMemory.noteBrokenAlone(other, why, mayBeWay: mayBeWay) }
-  }
-
-  /// Whether what breaks the way to a value leaves the way to all else.
-  private func isOfValues(_ error: any Error) async throws -> Bool {
-    try Task.checkCancellation()
-    guard let error = error as? any TransportFailure, !error.needsPerson else { return false }
-    do {
-      _ = try await transport.zoneInfo()
-      return true
-    } catch {
-      try Task.checkCancellation()
-      return false
-    }
-  }
-
-  /// What the zone says of no value by itself.
-  private static let ofAllValues: Set<ProtocolError.Code> = [
-    .unauthorized, .codeUsed, .forbidden, .tokenBound, .noZone, .generationChanged, .forked,
-    .diverged, .clockAhead, .busy, .purged,
-  ]
 }

@@ -51,14 +51,34 @@ extension SyncEngine {
 
   /// Sends what this store has of the large values that the zone lacks, and takes in those that it had to do without and that are
   /// there by now: after all else, which it never holds up.
-  func mendValues(isOfLoop: Bool = false) async throws {
-    valueTurn.begin(after: isOfLoop ? valueTurnSeconds : nil)
-    defer { valueTurn.stop() }
+  ///
+  /// - Throws: `StoreError` (`diskFull`) where something was to be let go of and there is no room for that: whoever waits for it hears why.
+  func mendValues() async throws {
+    valueTurn.beginMending()
     try await goingOn(asking: true) { try await offerValues(valueMemory.lacking) }
-    var missing: [LargeValue] = []
+    // What goes makes room for what comes.
+    var full: StoreError?
+    try await goingOn(asking: true) {
+      do { try await letGoAsked() } catch let error as StoreError where error.code == .diskFull {
+        full = error
+      }
+    }
+    var missing = MissingValues()
     try await goingOn { missing = try await takeInMissing() }
     try await goingOn(noting: true) { try await fetchWanted(beside: missing) }
+    if let full { throw full }
+  }
+
+  /// Lets go of what somebody wants to be let go of, since there is no room for what comes before that.
+  ///
+  /// - Returns: whether something went.
+  func letGoForRoom() async throws -> Bool {
+    guard try !store.read({ try LetGoRequest.waiting($0).isEmpty }) else { return false }
+    try lock()
+    valueTurn.beginMending()
+    let before = try store.read { try LetGoRequest.gone($0) }
     try await goingOn(asking: true) { try await letGoAsked() }
+    return try store.read { try LetGoRequest.gone($0) } > before
   }
 
   /// What fails here is tried again with the next sync, and nothing waits for it.
@@ -81,25 +101,34 @@ extension SyncEngine {
     } catch {
       try Task.checkCancellation()
       if asks, error is any TransportFailure { valueLine.noteFailure(error, of: nil) }
-      log.warning("Large values that are not where they belong have to wait: \(error)")
+      log.warnOfLasting("Large values that are not where they belong have to wait: \(error)")
       if notes { try? noteWantedFailure(error) }
     }
   }
 
+  /// What is missing, though nobody had to ask for it.
+  struct MissingValues {
+    var values: [LargeValue] = []
+    /// Why some do not come that the zone has.
+    var noRoom: StoreError?
+  }
+
   /// - Returns: those that are missing still.
-  private func takeInMissing() async throws -> [LargeValue] {
-    guard try store.read({ try $0.setting(Self.missingSetting) }) != nil else { return [] }
+  private func takeInMissing() async throws -> MissingValues {
+    guard try store.read({ try $0.setting(Self.missingSetting) }) != nil else {
+      return MissingValues()
+    }
     let (isNone, missing) = try store.read { transaction in
       let missing = try self.missing(transaction)
       return (missing.isEmpty, try missing.isEmpty ? [] : wanted(missing, transaction))
     }
     guard !isNone else {
       try bookkeep { try $0.setSetting(Self.missingSetting, nil) }
-      return []
+      return MissingValues()
     }
     // Each object has its bytes for itself.
     let counts = missing.reduce(into: [LargeValue: Int]()) { $0[$1, default: 0] += 1 }
-    valueTurn.restart()
+    valueTurn.restart(ofParts: 2)
     var bytes = 0
     var asked: [LargeValue: Int] = [:]
     for (value, count) in counts.sorted(by: { valueMemory.isBefore($0.key, $1.key) })
@@ -111,7 +140,7 @@ extension SyncEngine {
       asked[value] = count
       bytes = bytes.addingClamped(Int(clamping: value.length))
     }
-    guard !asked.isEmpty else { return Array(counts.keys) }
+    guard !asked.isEmpty else { return MissingValues(values: Array(counts.keys)) }
     let fetched = try await fetch(asked, generation: replicaState().generation)
     try replayParked()
     let left = Set(
@@ -121,11 +150,18 @@ extension SyncEngine {
       if case .here? = fetched[value] { valueMemory.noteInVain(value) }
     }
     try bookkeep { try trimPieces($0) }
-    return counts.keys.filter(left.contains)
+    var rest = MissingValues(values: counts.keys.filter(left.contains))
+    for value in rest.values {
+      guard case .noRoom(let bytes)? = fetched[value] else { continue }
+      rest.noRoom = noRoom(for: value, bytes, isAsked: false)
+    }
+    return rest
   }
 
   /// Why some of what is missing does not come, where the way to it breaks.
-  func brokenWay(to missing: [LargeValue]) -> (any Error)? {
+  func brokenWay(to missing: MissingValues) -> (any Error)? {
+    if let noRoom = missing.noRoom { return noRoom }
+    let missing = missing.values
     for value in missing {
       if let error = valueMemory.broken(value) { return error }
     }
@@ -168,28 +204,48 @@ extension SyncEngine {
   private func offerValues(_ lacking: Set<LargeValue>) async throws {
     let wanted = lacking.filter { valueMemory.mayLook(for: $0) }
     guard !wanted.isEmpty else { return }
-    let places = try store.read { try Self.places(of: wanted, in: schema, $0) }
+    // Where they are is looked up once: that reads all rows that may have one.
+    var places = valueMemory.places.filter { wanted.contains($0.key) }
+    let unknown = wanted.subtracting(places.keys)
+    if !unknown.isEmpty {
+      let found = try store.read { try Self.places(of: unknown, in: schema, $0) }
+      places.merge(found) { _, new in new }
+    }
+    valueMemory.places = places
     for value in wanted where places[value] == nil { valueMemory.noteNotHere(value) }
     let state = try replicaState()
+    valueTurn.restart(ofParts: 4)
     var left = SyncTuning.mendedValueBytesMax
     for (value, place) in places.sorted(by: { $0.key < $1.key }) where left > 0 {
       guard let bytes = try store.read({ try place.bytes($0) }), LargeValue(of: bytes) == value
-      else { continue }
+      else {
+        // It was edited meanwhile, and may be elsewhere.
+        valueMemory.places[value] = nil
+        continue
+      }
       do {
         left -= try await upload(
-          value, replica: state.replica, generation: state.generation, bytesMax: left
+          value, replica: state.replica, generation: state.generation, bytesMax: left,
+          pace: .pieceSeconds
         ) { first in
           Data(bytes.dropFirst(first).prefix(LargeValue.pieceBytesMax))
-        }
+        }.bytes
         // The rest goes with the next sync.
-        guard left > 0 else { return }
+        guard left > 0, !valueTurn.isOver() else { return valueTurn.noteLeft() }
         log.notice("The server had lost the large value \(value.name), and has it back from here")
       } catch let error as ProtocolError where Self.unwanted.contains(error.code) {
-        log.warning("The server takes no large value back from here: \(error.message)")
+        log.warnOfLasting("The server takes no large value back from here: \(error.message)")
         // It takes none, or this one.
         let isAll = error.code != .tooLarge && error.code != .damaged
         for value in isAll ? Set(places.keys) : [value] { valueMemory.noteNotHere(value) }
         if isAll { return }
+      } catch is SlowPiece {
+        // The way is there: all else goes on, also other values that are asked for or let go of.
+        valueMemory.noteSlowToSend(value)
+        log.warnOfLasting(
+          "A piece of the large value \(value.name), which the server lost, did not go in time: it goes again in an hour, with more time"
+        )
+        return
       }
     }
   }
@@ -198,22 +254,11 @@ extension SyncEngine {
     .diskFull, .zoneFull, .unsupported, .tooLarge, .forbidden, .damaged,
   ]
 
-  /// Where the bytes of a value are in the store.
-  private struct Place {
-    let key: ObjectKey
-    let slot: Int
-
-    func bytes(_ transaction: ReadTransaction) throws -> Data? {
-      guard case .data(let data)? = try transaction.knownRow(key)?.values[slot] else { return nil }
-      return data
-    }
-  }
-
   private static func places(
     of wanted: Set<LargeValue>, in schema: SyncSchema, _ transaction: ReadTransaction
-  ) throws -> [LargeValue: Place] {
+  ) throws -> [LargeValue: ValuePlace] {
     let lengths = Set(wanted.map { Int(clamping: $0.length) })
-    var places: [LargeValue: Place] = [:]
+    var places: [LargeValue: ValuePlace] = [:]
     for entity in schema.entities {
       let slots = entity.properties.filter { $0.mayBeLarge }.map(\.slot)
       guard !slots.isEmpty else { continue }
@@ -225,7 +270,7 @@ extension SyncEngine {
           guard case .data(let data) = values[slot], lengths.contains(data.count),
             let value = LargeValue(of: data), wanted.contains(value)
           else { continue }
-          places[value] = Place(key: key, slot: slot)
+          places[value] = ValuePlace(key: key, slot: slot)
         }
         if places.count == wanted.count { return places }
       }

@@ -23,9 +23,12 @@ extension SyncEngine {
           most = run.count / 2
           continue
         }
-        log.warning("The value \(value.name) has come, and does not get where it belongs")
+        log.warnOfLasting("The value \(value.name) has come, and does not get where it belongs")
         failed[value] = why
-        if case .noRoom = why { try dropPieces(of: value) }
+        if case .noRoom = why {
+          valueMemory.noteInVain(value)
+          try dropPieces(of: value)
+        }
       }
       most = min(most, SyncTuning.placesAtOnce) * 2
       rest = rest.dropFirst(run.count).drop { failed[$0.value] != nil }

@@ -8,6 +8,9 @@ struct NoRoomForValues: Error {
   var error: any Error
 }
 
+/// A piece of a large value that the zone lacks did not go in the time that it had: the line may be slow, and be there.
+struct SlowPiece: Error {}
+
 /// Large values: they go to the zone before the change set that names them is taken, and come before it is applied.
 extension SyncEngine {
   /// There when a person asked for the values that are missing again.
@@ -59,6 +62,8 @@ extension SyncEngine {
   }
 
   /// Sends what the zone lacks of the values that a push names. Each goes on where it was.
+  ///
+  /// - Throws: `ValuesLeft` where the turn of the sync is over before all are there.
   func uploadValues(of outbox: Outbox) async throws {
     let values = try store.read {
       try ValuePieces.named(byOutbox: outbox, on: $0.connection)
@@ -74,11 +79,16 @@ extension SyncEngine {
         continue
       }
       do {
-        try await upload(value, replica: state.replica, generation: state.generation) { first in
+        let isWhole = try await upload(
+          value, replica: state.replica, generation: state.generation, pace: .turn
+        ) { first in
           try self.store.read {
             try ValuePieces.piece(of: value, first: first, on: $0.connection)
           }
-        }
+        }.isWhole
+        guard isWhole else { throw ValuesLeft() }
+      } catch let error as ValuesLeft {
+        throw error
       } catch let error as ProtocolError where [.diskFull, .zoneFull].contains(error.code) {
         throw NoRoomForValues(error: error)
       } catch {
@@ -88,17 +98,24 @@ extension SyncEngine {
     if !nowhere.isEmpty { throw ValuesAreNowhere(values: nowhere) }
   }
 
+  /// When an upload ends: with the turn of the sync in any case, where that has an end.
+  enum UploadPace {
+    /// Each piece goes to its end.
+    case turn
+    /// A piece has a time of its own.
+    case pieceSeconds
+  }
+
   /// Sends what the zone lacks of a value.
   ///
   /// - Parameters:
   ///   - bytesMax: so much of it goes at most.
   ///   - bytes: the value's bytes from one on, up to a piece's length.
-  /// - Returns: how many bytes went.
-  @discardableResult
+  /// - Returns: how many bytes went, and whether the zone has all of it.
   func upload(
     _ value: LargeValue, replica: UUID, generation: UUID, bytesMax: Int = .max,
-    bytes: (Int) throws -> Data
-  ) async throws -> Int {
+    pace: UploadPace, bytes: (Int) throws -> Data
+  ) async throws -> (bytes: Int, isWhole: Bool) {
     var sent = 0
     var damaged = 0
     var idle = 0
@@ -107,15 +124,17 @@ extension SyncEngine {
     while true {
       let state: ValueState
       do {
-        state = try await transport.put(piece)
+        state = try await put(piece, pace)
       } catch let error as ProtocolError where error.code == .damaged {
         damaged += 1
         guard damaged < SyncTuning.damagedAttemptsMax else { throw error }
         (piece.first, piece.bytes) = (0, Data())
         continue
       }
-      guard !state.isWhole, sent < bytesMax else { return sent }
       idle = state.held >= piece.first + piece.bytes.count && !piece.bytes.isEmpty ? 0 : idle + 1
+      // A push goes on by one piece at least, so that turns come to an end.
+      let isOver = valueTurn.isOver() && (pace == .pieceSeconds || idle == 0)
+      guard !state.isWhole, sent < bytesMax, !isOver else { return (sent, state.isWhole) }
       guard (0...Int(clamping: value.length)).contains(state.held),
         idle <= SyncTuning.valueAnswersMax
       else { throw SyncError.otherAnswer }
@@ -127,6 +146,30 @@ extension SyncEngine {
       sent = sent.addingClamped(piece.bytes.count)
       valueBytes = valueBytes.addingClamped(piece.bytes.count)
       tellValueBytes(isSending: true)
+    }
+  }
+
+  private func put(_ piece: ValuePiece, _ pace: UploadPace) async throws -> ValueState {
+    guard pace == .pieceSeconds, valueTurn.isBounded else {
+      let state = try await transport.put(piece)
+      // One piece goes in any case: a question brings nothing further.
+      if !piece.bytes.isEmpty { valueTurn.noteCame() }
+      return state
+    }
+    _ = valueTurn.noteTried()
+    let transport = transport
+    let seconds = valueMemory.pieceSeconds(for: piece.value)
+    do {
+      // Half of a piece is none, so it goes to its end where it can.
+      let state = try await ending(at: .now + .seconds(seconds)) {
+        try await transport.put(piece)
+      }
+      valueTurn.noteCame()
+      return state
+    } catch is TurnIsOver {
+      // A question without bytes is never slow: nothing answers it.
+      if piece.bytes.isEmpty { throw StalledTransfer() }
+      throw SlowPiece()
     }
   }
 
@@ -184,7 +227,7 @@ extension SyncEngine {
   func trimPieces(_ transaction: ReadTransaction) throws {
     guard try ValuePieces.exist(on: transaction.connection) else { return }
     try staged.update(transaction.connection)
-    try ValuePieces.trim(transaction, keeping: [staged.values, namedInPage])
+    try ValuePieces.trim(transaction, keeping: [staged.values, namedInPage, unsentValues])
   }
 
   /// Lets go of what is here of some values, unless they are under way.

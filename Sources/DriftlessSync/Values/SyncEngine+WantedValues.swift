@@ -149,7 +149,7 @@ extension SyncEngine {
   ///
   /// - Parameter missing: what is missing, though nobody had to ask for it.
   /// - Throws: why one of them does not come, once all others were asked for.
-  func fetchWanted(beside missing: [LargeValue]) async throws {
+  func fetchWanted(beside missing: MissingValues) async throws {
     let (wanted, asked) = try store.read { transaction -> (Set<Data>, [AskedValue]) in
       let connection = transaction.connection
       let wanted = try WantedValues.digests(on: connection)
@@ -226,13 +226,18 @@ extension SyncEngine {
     }
   }
 
-  func noRoom(for value: LargeValue, _ bytes: Int) -> StoreError {
-    StoreError(
+  /// - Parameter isAsked: whether somebody asked for it; else the store fetches all.
+  func noRoom(for value: LargeValue, _ bytes: Int, isAsked: Bool = true) -> StoreError {
+    let file = store.label.shellWord
+    return StoreError(
       .diskFull,
       "There is no room for a value of \(value.length) bytes: it needs \(bytes) on the file system of "
         + "\(store.label), beside what is kept for saves.",
-      suggestion: "Make room there; it comes with the next sync then, or ask again. "
-        + "To ask for it no more: syncctl values take-back --store \(store.label.shellWord)")
+      suggestion: isAsked
+        ? "Make room there; it comes with the next sync then, or ask again. "
+          + "To ask for it no more: syncctl values take-back --store \(file)"
+        : "Make room there; it comes with the next sync then. To fetch values only when somebody asks for them: "
+          + "syncctl enroll --values first-use --store \(file)")
   }
 
   /// Keeps what holds up what was asked for, for who waits for it.

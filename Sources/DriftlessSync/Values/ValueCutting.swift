@@ -2,6 +2,7 @@ import Driftless
 import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
+import Glibc
 
 /// What a server takes of large values.
 struct ValueBounds: Sendable {
@@ -147,16 +148,18 @@ final class ValueCutting {
       if end > 0, pushBytesMax < .max { throw PushIsFull() }
       throw NoRoomForValues(error: error)
     }
-    let file = try self.file ?? TemporaryBytes.open(beside: store)
-    self.file = file
     do {
-      try file.seek(toOffset: UInt64(end))
-      try file.write(contentsOf: bytes)
-    } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
+      let file = try self.file ?? TemporaryBytes.open(beside: store)
+      self.file = file
+      try StoreError.writing(store ?? FileManager.default.temporaryDirectory) {
+        try file.seek(toOffset: UInt64(end))
+        try file.write(contentsOf: bytes)
+      }
+    } catch let error as StoreError where error.code == .diskFull {
       throw NoRoomForValues(
         error: StoreError(
           .diskFull,
-          "There is no room for the \(bytes.count) bytes of a large value on its way out: \(error)",
+          "There is no room for the \(bytes.count) bytes of a large value on its way out: \(error.message)",
           suggestion: "Make room on the file system of the store. What it holds is sent then."))
     }
     places.append((value, end))
@@ -186,20 +189,13 @@ final class ValueCutting {
 /// A file without a name, which ends with its handle.
 enum TemporaryBytes {
   /// - Parameter store: The file that it lies beside; nil for the folder of temporary files.
-  /// - Throws: `SyncError` where no file can be made.
+  /// - Throws: `StoreError` where no file can be made.
   static func open(beside store: URL?) throws -> FileHandle {
     let folder = store?.deletingLastPathComponent() ?? FileManager.default.temporaryDirectory
     let url = folder.appendingPathComponent(".driftless-push-\(UUID().uuidString)")
-    guard
-      FileManager.default.createFile(
-        atPath: url.path, contents: nil, attributes: [.posixPermissions: 0o600])
-    else {
-      throw SyncError(
-        .damagedState, "Cannot write \(url.path).",
-        suggestion: "Make room in that folder, and let the program write there.")
-    }
-    let handle = try FileHandle(forUpdating: url)
-    try FileManager.default.removeItem(at: url)
-    return handle
+    let descriptor = Glibc.open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw StoreError.unwritten(url, errno) }
+    unlink(url.path)
+    return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
   }
 }

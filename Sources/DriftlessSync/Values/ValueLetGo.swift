@@ -20,62 +20,8 @@ public struct LetGoReport: Hashable, Sendable, Codable {
   /// Why nothing of what was asked for could be done: the model has no such entity or property any more, or the store no such object.
   /// Nil where it was done.
   public var refusal: String?
-}
-
-/// Which large values are to be let go of, as the store keeps it until an engine has done so.
-struct LetGoRequest: Codable, Equatable {
-  /// There while it waits: which ones.
-  static let setting = "sync.values.letGo"
-  /// There once it is done: what was done.
-  static let doneSetting = "sync.values.letGone"
-
-  var object: UUID?
-  var entity: String?
-  var property: String?
-  var keeping: Int64 = 0
-  /// Another one than all that wait have: one that is asked for again while it is done is done once more. Nil of a program of before.
-  var number: Int64?
-
-  /// What waits, in the order in which it was asked for; nil for a text that is none of it.
-  static func decode(_ text: String) -> [LetGoRequest]? {
-    let data = Data(text.utf8)
-    if let one = try? JSONDecoder().decode(LetGoRequest.self, from: data) { return [one] }
-    return try? JSONDecoder().decode([LetGoRequest].self, from: data)
-  }
-
-  /// One alone as a program of before has it, which may sync the store beside this one.
-  static func text(waiting requests: [LetGoRequest]) throws -> SQLiteValue? {
-    guard requests.count > 1 else { return try requests.first.map { try text($0) } }
-    return try text(requests)
-  }
-
-  /// What waits in a store.
-  static func waiting(_ transaction: ReadTransaction) throws -> [LetGoRequest] {
-    guard case .text(let text)? = try transaction.setting(setting) else { return [] }
-    return decode(text) ?? []
-  }
-
-  /// - Throws: `SyncError` (`unknownElement`) where the model, or the store, does not have what is named.
-  func check(_ transaction: ReadTransaction, _ schema: SyncSchema) throws {
-    try schema.requireKnown(entity: entity, property: property)
-    guard let object else { return }
-    try SyncEngine.requireObject(object, transaction)
-  }
-
-  /// Whether another one means the same values.
-  func isLike(_ other: LetGoRequest) -> Bool {
-    var other = other
-    other.number = number
-    return self == other
-  }
-
-  static func decodeReport(_ text: String) -> LetGoReport? {
-    try? JSONDecoder().decode(LetGoReport.self, from: Data(text.utf8))
-  }
-
-  static func text(_ value: some Encodable) throws -> SQLiteValue {
-    .text(String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
-  }
+  /// Whether none of what was meant is fetched on first use on this replica, by its model or a setting: then all of it is kept here.
+  public var keepsAll: Bool?
 }
 
 /// Letting go of large values that the zone has: their objects show them as in the zone, and fetch them again when somebody asks.
@@ -145,10 +91,10 @@ extension SyncEngine {
     of store: PersistentStore, object: UUID? = nil, entity: String? = nil, key: String? = nil,
     keeping bytesMax: Int64 = 0
   ) throws {
-    let info = TransactionInfo(author: importAuthor, kind: .imported)
-    var request = LetGoRequest(object: object, entity: entity, property: key, keeping: bytesMax)
+    let asked = LetGoRequest(object: object, entity: entity, property: key, keeping: bytesMax)
     let schema = SyncSchema(store.schema)
-    _ = try store.write(info) { transaction in
+    try noting("which large values are to be let go of", in: store) { transaction in
+      var request = asked
       guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
       try request.check(transaction, schema)
       let waiting = try LetGoRequest.waiting(transaction)
@@ -158,6 +104,8 @@ extension SyncEngine {
         LetGoRequest.setting,
         try LetGoRequest.text(waiting: waiting.filter { !$0.isLike(request) } + [request]))
       try transaction.setSetting(LetGoRequest.doneSetting, nil)
+      // A program of before, which counts by itself, may have done what waited.
+      if waiting.isEmpty { try transaction.setSetting(LetGoRequest.begunSetting, nil) }
     }
     store.ring()
   }
@@ -165,23 +113,29 @@ extension SyncEngine {
   /// What was let go of as ``askToLetGo(of:object:entity:key:keeping:)`` asked since the last sync that did so; nil while none has.
   /// - Throws: `StoreError`.
   public static func letGoReport(of store: PersistentStore) throws -> LetGoReport? {
-    guard case .text(let text)? = try store.read({ try $0.setting(LetGoRequest.doneSetting) })
-    else { return nil }
-    return LetGoRequest.decodeReport(text)
+    try store.read { try LetGoRequest.report(LetGoRequest.doneSetting, $0) }
+  }
+
+  /// What was let go of so far of what ``askToLetGo(of:object:entity:key:keeping:)`` asked for and is not done; nil for nothing.
+  /// - Throws: `StoreError`.
+  package static func letGoSoFar(of store: PersistentStore) throws -> LetGoReport? {
+    try store.read { try LetGoRequest.report(LetGoRequest.begunSetting, $0) }
   }
 
   /// Does what somebody asked for, here or in another process. What cannot be done ends with its reason.
   func letGoAsked() async throws {
     var waiting = try store.read { try LetGoRequest.waiting($0) }
-    var report = valueMemory.letGo
+    guard !waiting.isEmpty else { return }
+    valueTurn.restart(ofParts: 2)
     while !waiting.isEmpty {
       var done: [LetGoRequest] = []
+      var report = LetGoReport()
       for request in waiting {
         do {
           try store.read { try request.check($0, schema) }
           // The rest goes on with the next sync.
-          guard let gone = try await letGo(as: request) else { break }
-          report.add(gone)
+          guard let stays = try await letGo(as: request) else { break }
+          report.add(stays)
         } catch let error as SyncError where error.code == .unknownElement {
           report.refusal = error.message
         }
@@ -193,24 +147,38 @@ extension SyncEngine {
         let rest = try LetGoRequest.waiting(transaction).filter { !done.contains($0) }
         try transaction.setSetting(
           LetGoRequest.setting, try LetGoRequest.text(waiting: rest))
+        let sum = try LetGoRequest.add(report, transaction)
         if rest.isEmpty {
-          try transaction.setSetting(LetGoRequest.doneSetting, try LetGoRequest.text(report))
+          try transaction.setSetting(LetGoRequest.doneSetting, try LetGoRequest.text(sum))
+          try transaction.setSetting(LetGoRequest.begunSetting, nil)
         }
         return rest
       }
-      valueMemory.letGo = waiting.isEmpty ? LetGoReport() : report
       guard isAll else { return }
     }
+    valueMemory.notInZone = []
   }
 
+  /// - Returns: what stays; what goes is counted as it does. Nil where the rest goes on with the next sync.
   private func letGo(as request: LetGoRequest) async throws -> LetGoReport? {
     let key = try store.read { transaction in
       try request.object.flatMap { try transaction.key(of: $0) }
     }
     let entity = schema.entities.first { $0.name == request.entity }
-    return try await letGo(request.property, keeping: request.keeping) { meant in
-      if let key, schema.rooted(key) != schema.rooted(meant) { return false }
-      return entity == nil || meant.entity == entity?.number
+    if try keepsAll(of: request.entity, request.property) { return LetGoReport(keepsAll: true) }
+    let report = try await letGo(request.property, keeping: request.keeping, isAsked: true) {
+      if let key, schema.rooted(key) != schema.rooted($0) { return false }
+      return entity == nil || $0.entity == entity?.number
+    }
+    return report?.stays
+  }
+
+  /// Whether no value of an entity, or of a property, may wait in the zone; nil for any.
+  private func keepsAll(of entity: String?, _ property: String?) throws -> Bool {
+    let timing = try store.read { try ValueTiming(options, $0) }
+    return !schema.entities.contains {
+      (entity ?? $0.name) == $0.name
+        && $0.properties.contains { (property ?? $0.name) == $0.name && timing.waits($0) }
     }
   }
 
@@ -229,8 +197,10 @@ extension SyncEngine {
 
   // MARK: - One after the other
 
+  /// - Parameter isAsked: whether what goes is counted for who asked for it.
+  /// - Returns: nil where the rest goes on with the next sync.
   private func letGo(
-    _ key: String?, keeping bytesMax: Int64, of isMeant: (ObjectKey) -> Bool
+    _ key: String?, keeping bytesMax: Int64, isAsked: Bool = false, of isMeant: (ObjectKey) -> Bool
   ) async throws -> LetGoReport? {
     try schema.requireKnown(entity: nil, property: key)
     let places = try store.read { transaction in
@@ -238,93 +208,160 @@ extension SyncEngine {
         key, keeping: bytesMax, bytesMin: options.largeValueBytesMin,
         ValueTiming(options, transaction), schema, transaction, of: isMeant)
     }
-    var report = LetGoReport()
-    guard !places.isEmpty else { return report }
+    guard !places.isEmpty else {
+      return LetGoReport(keepsAll: try keepsAll(of: nil, key) ? true : nil)
+    }
+    // Others read as much.
+    valueTurn.restart(ofParts: 2)
     let generation = try replicaState().generation
-    guard let unknown = try await learnNames(of: places) else { return nil }
-    let lacking = try await lostValues(of: generation)
-    var known: [LargeValue: Bool] = [:]
-    var ready: [(place: HeldPlace, value: LargeValue)] = []
+    guard let unknown = try await learnNames(of: places),
+      let lacking = try await askInTurn({ try await self.lostValues(of: generation) })
+    else { return letGoLater() }
+    // One value at least goes on, whatever it took to hear that.
+    valueTurn.restart()
+    var course = LetGoCourse(isAsked: isAsked, generation: generation, lacking: lacking)
     for place in places {
       try Task.checkCancellation()
-      var isHeld = false
       let named = try store.read { transaction in
         try place.value(
           pendingSet(transaction, state: Self.state(on: transaction.connection, of: store)),
           transaction)
       }
-      if let named, !lacking.contains(named) {
-        if let told = known[named] {
-          isHeld = told
-        } else {
-          isHeld = try await zoneHas(named, generation)
-          known[named] = isHeld
+      guard let named else {
+        course.report.keep(place.bytes)
+        if unknown.contains(place.cell) {
+          course.report.unknown = (course.report.unknown ?? 0) + 1
         }
-      }
-      guard let named, isHeld else {
-        report.keep(place.bytes)
-        if named == nil, unknown.contains(place.cell) { report.unknown = (report.unknown ?? 0) + 1 }
         continue
       }
-      ready.append((place, named))
-      if ready.count >= SyncTuning.letGoAtOnce { try letGo(&ready, generation, &report) }
+      guard let isHeld = try await isHeld(named, &course) else {
+        try letGo(&course)
+        return letGoLater()
+      }
+      guard isHeld else {
+        course.report.keep(place.bytes)
+        continue
+      }
+      course.ready.append((place, named))
+      if course.ready.count >= SyncTuning.letGoAtOnce { try letGo(&course) }
     }
-    try letGo(&ready, generation, &report)
-    if report.values > 0 {
-      log.notice("Let go of \(report.values) large values of \(report.bytes) bytes")
-    }
-    return report
+    try letGo(&course)
+    return course.report
   }
 
-  /// Whether the zone has a value, whole: its last byte is there.
-  private func zoneHas(_ value: LargeValue, _ generation: UUID) async throws -> Bool {
-    let length = Int(clamping: value.length)
+  private func letGoLater() -> LetGoReport? {
+    valueTurn.noteLetGoLeft()
+    return nil
+  }
+
+  /// Whether the zone has a value, whole: its last byte is there. What it has not is remembered for the turns that follow.
+  ///
+  /// - Returns: nil where the turn of the sync is over.
+  private func isHeld(_ value: LargeValue, _ course: inout LetGoCourse) async throws -> Bool? {
+    if let told = course.known[value] { return told }
+    guard !course.lacking.contains(value), !valueMemory.notInZone.contains(value) else {
+      return false
+    }
+    let last = Int(clamping: value.length) - 1
+    let (transport, generation) = (transport, course.generation)
     do {
-      let last = try await transport.value(
-        value.digest, of: generation, range: length - 1..<length)
-      return last.count == 1
+      let byte = try await askInTurn {
+        try await transport.value(value.digest, of: generation, range: last..<last + 1)
+      }
+      guard let byte else { return nil }
+      course.known[value] = byte.count == 1
+      return byte.count == 1
     } catch let error as ProtocolError where error.code == .noValue {
+      if course.isAsked { valueMemory.notInZone.insert(value) }
+      course.known[value] = false
       return false
     }
   }
 
-  /// Puts names in the places of values, in one transaction. What was edited, or came, since it was looked at stays.
-  private func letGo(
-    _ ready: inout [(place: HeldPlace, value: LargeValue)], _ generation: UUID,
-    _ report: inout LetGoReport
-  ) throws {
-    guard !ready.isEmpty else { return }
-    let done = report
-    report = try settling { applier, state -> LetGoReport in
+  /// Puts names in the places of values. Where the disk has no room for so many at once, it is fewer: what went before has made
+  /// some.
+  private func letGo(_ course: inout LetGoCourse) throws {
+    var count = course.ready.count
+    var isTriedAgain = false
+    while !course.ready.isEmpty {
+      do {
+        let gone = try letGo(first: count, &course)
+        giveBackRoom(of: gone.bytes)
+        isTriedAgain = false
+      } catch let error as StoreError where error.code == .diskFull {
+        // The log has given back what it had.
+        guard count > 1 || !isTriedAgain else { throw error }
+        isTriedAgain = count == 1
+        count = max(1, count / 2)
+      }
+    }
+  }
+
+  /// Those of some places, in one transaction. What was edited, or came, since it was looked at stays.
+  private func letGo(first count: Int, _ course: inout LetGoCourse) throws -> LetGoReport {
+    let ready = course.ready.prefix(count)
+    let (isAsked, generation) = (course.isAsked, course.generation)
+    let now = try settling { applier, state -> LetGoReport in
       guard state.generation == generation else { throw SyncError.otherLog }
-      var report = done
+      var report = LetGoReport()
+      let transaction = applier.transaction
       for (place, value) in ready {
-        let transaction = applier.transaction
         guard try place.value(applier.pending, transaction) == value else {
           report.keep(place.bytes)
           continue
         }
-        try place.letGo(value, by: applier, at: state.cursor)
+        // The zone has it.
+        try transaction.connection.leavingPages {
+          try place.letGo(value, by: applier, at: state.cursor)
+        }
         report.values += 1
         report.bytes += place.bytes
       }
+      if isAsked { _ = try LetGoRequest.add(report.gone, transaction) }
       return report
     }
-    ready = []
+    course.ready.removeFirst(ready.count)
+    course.report.add(now)
+    log.notice("Let go of \(now.values) large values of \(now.bytes) bytes")
+    return now
   }
 }
 
+/// How far it has come.
+private struct LetGoCourse {
+  let isAsked: Bool
+  let generation: UUID
+  /// What the zone says that it lacks.
+  let lacking: Set<LargeValue>
+  /// What it says of others.
+  var known: [LargeValue: Bool] = [:]
+  var ready: [(place: HeldPlace, value: LargeValue)] = []
+  var report = LetGoReport()
+}
+
 extension LetGoReport {
+  /// What went, alone.
+  fileprivate var gone: LetGoReport { LetGoReport(values: values, bytes: bytes) }
+
+  /// The rest.
+  fileprivate var stays: LetGoReport {
+    var stays = self
+    (stays.values, stays.bytes) = (0, 0)
+    return stays
+  }
+
   fileprivate mutating func keep(_ count: Int64) {
     kept += 1
     bytesKept += count
   }
 
-  fileprivate mutating func add(_ other: LetGoReport) {
+  mutating func add(_ other: LetGoReport) {
     values += other.values
     bytes += other.bytes
     kept += other.kept
     bytesKept += other.bytesKept
     if let count = other.unknown { unknown = (unknown ?? 0) + count }
+    refusal = other.refusal ?? refusal
+    keepsAll = other.keepsAll ?? keepsAll
   }
 }

@@ -95,11 +95,18 @@ enum ValuePieces {
   }
 
   static func drop(_ value: LargeValue, on connection: SQLiteConnection) throws {
-    try connection.perform("DELETE FROM ZDL_VALUE WHERE digest = ?", [.blob(value.digest)])
+    try drop(digest: value.digest, on: connection)
+  }
+
+  /// They are copies on their way.
+  private static func drop(digest: Data, on connection: SQLiteConnection) throws {
+    try connection.leavingPages {
+      try connection.perform("DELETE FROM ZDL_VALUE WHERE digest = ?", [.blob(digest)])
+    }
   }
 
   static func dropAll(on connection: SQLiteConnection) throws {
-    try connection.perform("DELETE FROM ZDL_VALUE")
+    try connection.leavingPages { try connection.perform("DELETE FROM ZDL_VALUE") }
   }
 
   /// Values of which something is here.
@@ -143,7 +150,7 @@ enum ValuePieces {
     guard !others.isEmpty else { return }
     let named = Set(kept.flatMap { $0.values.map(\.digest) })
     for digest in others.subtracting(named) {
-      try connection.perform("DELETE FROM ZDL_VALUE WHERE digest = ?", [.blob(digest)])
+      try drop(digest: digest, on: connection)
     }
   }
 

@@ -120,6 +120,8 @@ extension SyncEngine {
       guard try transaction.isReplica else { throw SyncError.notEnrolled(store.label) }
       try transaction.setSetting(
         ValueTiming.setting, fetching.map { .text($0.rawValue) })
+      // What had no room and is due still notes that again; what waits from now on needs none.
+      try MissedValues.forget(.room, on: transaction.connection)
       // What waits may be due by now.
       if fetching != .firstUse,
         try ParkedValues.nameRows(on: transaction.connection).isEmpty == false

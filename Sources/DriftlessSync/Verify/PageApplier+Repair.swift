@@ -96,7 +96,7 @@ extension PageApplier {
     case .deleted(let key, let entity, let side):
       guard takesOut else { return false }
       try journal.addWhole(
-        entity: entity, key: key, outcome: .remote, localTime: side.time, side: side,
+        entity: entity, key: key, outcome: .remote, localTime: HybridTime(now), side: side,
         row: transaction.knownOwnRow(key)?.values,
         explanation: "The zone has the object deleted, and it was here all the same, without an "
           + "edit: taken out by a repair.")
@@ -256,22 +256,19 @@ extension PageApplier {
     zone: ZoneComparison.ZoneValue, _ side: RemoteSide
   ) throws {
     let row = try currentValues(of: key)
+    let isLost = try transaction.knownOwnRow(key)?.lost.contains(property.slot) ?? false
+    let local: ZoneComparison.ZoneValue
     switch (property.kind, zone) {
-    case (.elements(let relationship), .elements(let elements)):
-      try journal.addRepair(
-        entity: entity, property: property, key: key,
-        local: .elements(try transaction.toManyKeys(of: key, relationship)),
-        zone: .elements(elements), side: side)
+    case (.elements(let relationship), .elements):
+      local = .elements(try transaction.toManyKeys(of: key, relationship))
     case (.place(let relationship), _):
-      let place = try transaction.place(of: key, in: relationship)
-      try journal.addRepair(
-        entity: entity, property: property, key: key,
-        local: .value(place.map { .integer($0) } ?? .null), zone: zone, side: side)
-    default:
-      try journal.addRepair(
-        entity: entity, property: property, key: key, local: .value(row[property.slot]),
-        zone: zone, side: side)
+      local = .value(
+        try transaction.place(of: key, in: relationship).map { .integer($0) } ?? .null)
+    default: local = .value(row[property.slot])
     }
+    try journal.addRepair(
+      entity: entity, property: property, key: key, local: isLost ? nil : local, zone: zone,
+      side: side, at: HybridTime(now))
   }
 }
 
@@ -280,21 +277,31 @@ extension JournalDraft {
   static let repairPolicy = "repair"
 
   /// A value that was not the zone's, though nothing of it was edited here.
+  ///
+  /// - Parameters:
+  ///   - local: nil for one whose file was gone: nobody knows what it was, and nothing of it can be put back.
+  ///   - time: when it was repaired.
   mutating func addRepair(
     entity: SyncSchema.Entity, property: SyncSchema.Property, key: ObjectKey,
-    local: ZoneComparison.ZoneValue, zone: ZoneComparison.ZoneValue, side: RemoteSide
+    local: ZoneComparison.ZoneValue?, zone: ZoneComparison.ZoneValue, side: RemoteSide,
+    at time: HybridTime
   ) throws {
     let there = try text(zone, of: property)
+    let explanation =
+      local == nil
+      ? "\(property.name) was lost here, with the file that it lay in: the zone's value was put back "
+        + "by a repair."
+      : "\(property.name) was not what the zone has, though nothing here had changed "
+        + "it: the zone's value was put back by a repair."
     let entry = JournalEntry(
       number: 0, object: try identity(of: key), entity: entity.name,
-      property: property.name, policy: Self.repairPolicy, base: nil,
-      local: try text(local, of: property), remote: there, kept: there, outcome: .remote,
-      origin: side.origin, localTime: side.time, remoteTime: side.time, transaction: 0,
-      sequence: side.sequence,
-      explanation: "\(property.name) was not what the zone has, though nothing here had changed "
-        + "it: the zone's value was put back by a repair.")
+      property: property.name, policy: JournalEntry.repairPolicy, base: nil,
+      local: try local.map { try text($0, of: property) } ?? Self.lostText, remote: there,
+      kept: there, outcome: .remote,
+      origin: side.origin, localTime: time, remoteTime: side.time, transaction: 0,
+      sequence: side.sequence, explanation: explanation)
     var values = Journal.Values()
-    if case .value(let value) = local { values.local = value }
+    if case .value(let value)? = local { values.local = value }
     if case .value(let value) = zone { values.remote = value }
     try add(entry, values)
   }

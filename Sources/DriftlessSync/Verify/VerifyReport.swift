@@ -36,6 +36,8 @@ public struct VerifyReport: Hashable, Sendable, Codable {
     public var zone: String?
     /// Of a value, whether the store has it in a file that is not there, or cannot be read: what it is, nobody knows.
     public var isLost: Bool?
+    /// Of a lost one, whether it was never sent: the zone does not have it, and no repair brings it back.
+    public var isUnsent: Bool?
     /// Whether the store has what the zone has by now.
     public var isRepaired: Bool
 
@@ -50,6 +52,7 @@ public struct VerifyReport: Hashable, Sendable, Codable {
       try container.encodeIfPresent(local, forKey: .local)
       try container.encodeIfPresent(zone, forKey: .zone)
       if isLost == true { try container.encode(true, forKey: .isLost) }
+      if isUnsent == true { try container.encode(true, forKey: .isUnsent) }
       try container.encode(isRepaired, forKey: .isRepaired)
     }
   }

@@ -88,6 +88,7 @@ extension SyncEngine {
       gathered.report.leftOut.properties = columns.leftOut
       gathered.report.leftOut.encrypted = columns.encrypted.sorted()
       try lookForUnknown(transaction, state, counts: cells.counts, &gathered)
+      try lookForLost(transaction, state, &gathered)
       return gathered
     }
   }

@@ -1,16 +1,6 @@
 import Driftless
 
-/// What one row of the journal holds at most, of all values and texts together: SQLite has a bound of a gigabyte, and an entry
-/// that did not fit would end each sync.
-struct JournalBounds {
-  /// A value of more bytes is not told as text.
-  static let toldBytesMax = 64 << 20
-  /// What the journal says in place of one that is too large.
-  static let text = #""too large""#
-
-  /// Of one row.
-  var bytesMax = 900 << 20
-
+extension JournalBounds {
   /// Leaves out what does not fit: first texts, then the value that stands, which the object or the zone has, then the one that lost,
   /// and the largest values of the whole row.
   func leaveOut(of entry: inout JournalEntry, _ values: inout Journal.Values) {
@@ -31,18 +21,6 @@ struct JournalBounds {
       values.row = row
     }
   }
-
-  /// Leaves out the largest values of a row.
-  ///
-  /// - Parameter others: bytes of what is kept with it.
-  func leaveOut(of row: inout [PropertyValue], beside others: Int = 0) {
-    while row.reduce(others, { $0 + $1.byteCount }) > bytesMax,
-      let largest = row.indices.max(by: { row[$0].byteCount < row[$1].byteCount }),
-      row[largest] != MissingValue.lost, row[largest].byteCount > 0
-    {
-      row[largest] = MissingValue.lost
-    }
-  }
 }
 
 extension JournalEntry {
@@ -56,16 +34,5 @@ extension Journal.Values {
   /// What they take in memory, but for what every entry takes.
   var byteCount: Int {
     (local?.byteCount ?? 0) + (remote?.byteCount ?? 0) + (row ?? []).reduce(0) { $0 + $1.byteCount }
-  }
-}
-
-extension PropertyValue {
-  /// The bytes of a text or of data; nothing for what is as large as any number.
-  var byteCount: Int {
-    switch self {
-    case .string(let text): text.utf8.count
-    case .data(let data): data.count
-    default: 0
-    }
   }
 }
