@@ -1,23 +1,28 @@
-package import Foundation
+public import Foundation
 
 /// How `driftless-server serve` was asked to serve.
-package struct ServeOptions: Sendable {
+public struct ServeOptions: Sendable {
   /// Host and port; port 0 takes a free one.
-  package var host = "127.0.0.1"
-  package var port = 8080
-  package var tlsCertificate: URL?
-  package var tlsKey: URL?
+  public var host = "127.0.0.1"
+  /// Its port.
+  public var port = 8080
+  /// A file with the certificate (PEM), and those up to its authority; nil for no TLS.
+  public var tlsCertificate: URL?
+  /// A file with its private key (PEM), which other users may not read.
+  public var tlsKey: URL?
   /// Authorities: who shows no certificate of one of them is refused at the handshake. Nil where a client needs none.
-  package var tlsClientCA: URL?
+  public var tlsClientCA: URL?
   /// Whether tokens and data may cross a network in clear text, say behind a proxy that speaks TLS.
-  package var allowsPlaintext = false
-  package var limits = ServerLimits()
+  public var allowsPlaintext = false
+  /// The bounds.
+  public var limits = ServerLimits()
   /// Gives memory that is free back to the system: called after a large push, and while a log is added up.
-  package var trimsMemory: @Sendable () -> Void = {}
+  public var trimsMemory: @Sendable () -> Void = {}
   /// After so many milliseconds what large bodies took goes back, once for all that came until then; 0 at once.
-  package var trimMilliseconds = 200
+  public var trimMilliseconds = 200
 
-  package init() {}
+  /// The loopback interface without TLS, on port 8080.
+  public init() {}
 
   /// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:0`.
   ///

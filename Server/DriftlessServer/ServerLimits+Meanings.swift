@@ -6,7 +6,11 @@ extension ServerLimits {
     "inflatedBytesMax":
       "Bytes that the index section of a push may inflate to.",
     "bodiesInMemoryBytesMax":
-      "Bytes of request bodies held in memory at one time by all requests; above it, 503. A body counts by its `Content-Length` from its head on, up to 8 MiB, and then by what has come. Of one zone half of it; of one token three eighths, or less, so that `bodyBytesMax` is left of the zone's part to other tokens; one body of `bodyBytesMax` in any case. At least four times `bodyBytesMax`: with less, one body that is sent slowly may keep others out.",
+      "Bytes of request bodies held in memory at one time by all requests: pushes, pieces of large values and enrolments share it; above it, 503. A body counts by its `Content-Length` from its head on, up to 8 MiB, and then by what has come. Of one zone half of it; of one token three eighths, or less, so that `bodyBytesMax` is left of the zone's part to other tokens; one body of `bodyBytesMax` in any case. At least four times `bodyBytesMax`: with less, one body that is sent slowly may keep others out. Small bodies have `smallBodiesInMemoryBytesMax` beside it.",
+    "smallBodiesInMemoryBytesMax":
+      "Bytes beside those in which bodies of `smallBodyBytesMax` and less are held, and no others: a small push gets in however much its token, or all of them, send slowly. Pieces of large values count as large bodies. Of one zone half of it, of one token three eighths; where they are full, a small body counts as others do.",
+    "smallBodyBytesMax":
+      "Bytes of a body up to which it is a small one.",
     "valuesInMemoryBytesMax":
       "Bytes that pushes inflate to which are in memory at one time: their values until they are checked, their indexes until they are answered. Above it, 503; of one zone half of it, of one token three eighths. At least what one change set may have (`ChangeSetLimits.valuesBytesMax`).",
     "answersInMemoryBytesMax":
@@ -14,9 +18,13 @@ extension ServerLimits {
     "commonPlacesMax":
       "Places that a replica may ask after at one time to find where its log and the zone's part.",
     "bodySeconds":
-      "Seconds that a client may take to send one body, beside a second for each `bodyBytesPerSecondMin`: bounds a slow sender.",
+      "Seconds that a client may take to send one body, beside what its length gives it by `bodyBytesPerSecondMin` and `longBodyBytesPerSecondMin`: bounds a slow sender.",
     "bodyBytesPerSecondMin":
-      "Bytes a second that a long body has to come with.",
+      "Bytes a second for which a body has a second more, up to `longBodyBytes`: a slow line gets on.",
+    "longBodyBytes":
+      "Bytes of a body beyond which it has to come faster, since it holds much: as much as a client puts into one part of a push.",
+    "longBodyBytesPerSecondMin":
+      "Bytes a second for which a body has a second more beyond `longBodyBytes`. Each piece is judged by what the whole may take: a body of 64 MiB may take 35 minutes, and has to come with 33 KB/s on the average. For slower lines lower it, or set `valueBytesMax`: what is large goes in pieces of 1 MiB then, each with a time of its own.",
     "objectsPerPushMax":
       "Objects named by one push.",
     "propertiesPerObjectMax":

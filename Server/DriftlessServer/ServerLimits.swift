@@ -5,156 +5,187 @@ package import Foundation
 /// `"limits"` of the configuration and `driftless-server serve --limits FILE.json` override single
 /// values: `{"bodyBytesMax": 33554432, "connectionsMax": 4096}`. An unknown name or a value below 1
 /// is refused; `databaseBytesMax` and `valueBytesMax` may be 0.
-package struct ServerLimits: Sendable, Equatable {
+public struct ServerLimits: Sendable, Equatable {
   /// Bytes of one push as sent (compressed). Larger ones get 413 before they are read. As much as a
   /// client makes of one (`ChangeSetLimits.frameBytesMax`): a smaller bound would leave an import stuck.
-  package var bodyBytesMax = 64 << 20
+  public var bodyBytesMax = 64 << 20
   /// Bytes that the index section of a push may inflate to.
-  package var inflatedBytesMax = 32 << 20
-  /// Bytes of request bodies held in memory at one time by all requests; above it, 503. A body counts by its `Content-Length` from
-  /// its head on, up to 8 MiB, and then by what has come. Of one zone half of it; of one token three eighths, or less, so that `bodyBytesMax` is left of the zone's part to other
-  /// tokens; one body of `bodyBytesMax` in any case. At least four times `bodyBytesMax`: with less, one body that is sent slowly may
-  /// keep others out.
-  package var bodiesInMemoryBytesMax = 256 << 20
+  public var inflatedBytesMax = 32 << 20
+  /// Bytes of request bodies held in memory at one time by all requests: pushes, pieces of large values and enrolments share it;
+  /// above it, 503. A body counts by its `Content-Length` from its head on, up to 8 MiB, and then by what has come. Of one zone
+  /// half of it; of one token three eighths, or less, so that `bodyBytesMax` is left of the zone's part to other tokens; one body
+  /// of `bodyBytesMax` in any case. At least four times `bodyBytesMax`: with less, one body that is sent slowly may keep others
+  /// out. Small bodies have `smallBodiesInMemoryBytesMax` beside it.
+  public var bodiesInMemoryBytesMax = 256 << 20
+  /// Bytes beside those in which bodies of `smallBodyBytesMax` and less are held, and no others: a small push gets in however
+  /// much its token, or all of them, send slowly. Pieces of large values count as large bodies. Of one zone half of it, of one
+  /// token three eighths; where they are full, a small body counts as others do.
+  public var smallBodiesInMemoryBytesMax = 32 << 20
+  /// Bytes of a body up to which it is a small one.
+  public var smallBodyBytesMax = 1 << 20
   /// Bytes that pushes inflate to which are in memory at one time: their values until they are checked, their indexes until they
   /// are answered. Above it, 503; of one zone half of it, of one token three eighths. At least what one change set may have
   /// (`ChangeSetLimits.valuesBytesMax`).
-  package var valuesInMemoryBytesMax = 512 << 20
+  public var valuesInMemoryBytesMax = 512 << 20
   /// Bytes of answers that are in memory at one time until they are sent; above it, 503; of one zone half of it, of one token three
   /// eighths.
-  package var answersInMemoryBytesMax = 512 << 20
+  public var answersInMemoryBytesMax = 512 << 20
   /// Places that a replica may ask after at one time to find where its log and the zone's part.
-  package var commonPlacesMax = 10_000
-  /// Seconds that a client may take to send one body, beside a second for each `bodyBytesPerSecondMin`: bounds a slow sender.
-  package var bodySeconds = 120
-  /// Bytes a second that a long body has to come with.
-  package var bodyBytesPerSecondMin = 4 << 10
+  public var commonPlacesMax = 10_000
+  /// Seconds that a client may take to send one body, beside what its length gives it by `bodyBytesPerSecondMin` and
+  /// `longBodyBytesPerSecondMin`: bounds a slow sender.
+  public var bodySeconds = 120
+  /// Bytes a second for which a body has a second more, up to `longBodyBytes`: a slow line gets on.
+  public var bodyBytesPerSecondMin = 4 << 10
+  /// Bytes of a body beyond which it has to come faster, since it holds much: as much as a client puts into one part of a push.
+  public var longBodyBytes = 4 << 20
+  /// Bytes a second for which a body has a second more beyond `longBodyBytes`. Each piece is judged by what the whole may take: a
+  /// body of 64 MiB may take 35 minutes, and has to come with 33 KB/s on the average. For slower lines lower it, or set
+  /// `valueBytesMax`: what is large goes in pieces of 1 MiB then, each with a time of its own.
+  public var longBodyBytesPerSecondMin = 64 << 10
   /// Objects named by one push.
-  package var objectsPerPushMax = 1_000_000
+  public var objectsPerPushMax = 1_000_000
   /// Properties of one object that were set after its insert. A table of SQLite's has 2,000 columns at most, unless it is built
   /// otherwise.
-  package var propertiesPerObjectMax = 4000
+  public var propertiesPerObjectMax = 4000
   /// Names of properties that one zone may have.
-  package var propertiesPerZoneMax = 20_000
+  public var propertiesPerZoneMax = 20_000
   /// Parts that one push may come in.
-  package var partsPerPushMax = 10_000
+  public var partsPerPushMax = 10_000
   /// Bytes of the parts of one replica's pushes that wait for their last one, beside the log. A larger push is refused.
-  package var stagedBytesPerReplicaMax = 2 << 30
+  public var stagedBytesPerReplicaMax = 2 << 30
   /// Bytes of the parts of all replicas' pushes that wait; above it, 503.
-  package var stagedBytesMax = 8 << 30
+  public var stagedBytesMax = 8 << 30
   /// Seconds after its last part came for which a push is waited for (7 days).
-  package var stagedSeconds = 7 * 24 * 3600
+  public var stagedSeconds = 7 * 24 * 3600
   /// Seconds without a part after which a push that waits makes room for others, where there is none (10 minutes). What of
   /// it is gone is sent once more.
-  package var stagedIdleSeconds = 600
+  public var stagedIdleSeconds = 600
   /// Bytes of one large value. A client that has a larger one sets the object aside, with both numbers. 0 means that the server
   /// takes none, and clients send such values within their change sets.
-  package var valueBytesMax = 0
+  public var valueBytesMax = 0
   /// Bytes of one zone's large values that nothing names so far, as declared; above it, 507.
-  package var unnamedValueBytesPerZoneMax = 8 << 30
+  public var unnamedValueBytesPerZoneMax = 8 << 30
   /// Bytes of those that came with one token; above it, 507.
-  package var unnamedValueBytesPerTokenMax = 4 << 30
+  public var unnamedValueBytesPerTokenMax = 4 << 30
   /// Bytes of all zones' large values that nothing names so far; above it, 507.
-  package var unnamedValueBytesMax = 32 << 30
+  public var unnamedValueBytesMax = 32 << 30
   /// Seconds for which a large value that nothing names is kept after somebody asked for it (7 days).
-  package var valueLeaseSeconds = 7 * 24 * 3600
+  public var valueLeaseSeconds = 7 * 24 * 3600
   /// Milliseconds that a transaction's time may lie ahead of this host's clock (24 hours).
-  package var clockAheadMillisecondsMax = 24 * 3600 * 1000
+  public var clockAheadMillisecondsMax = 24 * 3600 * 1000
   /// Milliseconds that the host's clock may be set ahead and be followed at once (30 days).
-  package var clockLeapMillisecondsMax = 30 * 24 * 3600 * 1000
+  public var clockLeapMillisecondsMax = 30 * 24 * 3600 * 1000
   /// The same in the first `clockLeapSeconds` of a process (400 days): a server may have been off for long, or put back to an
   /// old backup, and its host's clock may be set right only after it was started.
-  package var clockLeapAtStartMillisecondsMax = 400 * 24 * 3600 * 1000
+  public var clockLeapAtStartMillisecondsMax = 400 * 24 * 3600 * 1000
   /// Seconds for which a clock must stay further ahead than that before it is followed.
-  package var clockLeapSeconds = 3600
+  public var clockLeapSeconds = 3600
   /// Bytes of log in one answer, whatever the client asks; one entry is always sent whole.
-  package var pageBytesMax = 4 << 20
+  public var pageBytesMax = 4 << 20
   /// Entries in one answer: bounds the work for a log of many small change sets.
-  package var pageEntriesMax = 10_000
+  public var pageEntriesMax = 10_000
   /// Seconds that a long poll may wait, whatever the client asks. Below common proxy time-outs
   /// (60).
-  package var waitSecondsMax = 50
+  public var waitSecondsMax = 50
   /// Long polls that wait for news at one time; further ones are answered after a second or two.
-  package var waitersMax = 4096
+  public var waitersMax = 4096
   /// Open connections that have shown a token which lets them in, and, as far as these leave room, others. Above `waitersMax`: each
   /// long poll has a connection.
-  package var connectionsMax = 8192
+  public var connectionsMax = 8192
   /// Open connections beside them that have shown no such token yet; of further ones the oldest is closed.
-  package var connectionsReserve = 64
+  public var connectionsReserve = 64
   /// The same of one address: many hosts may be behind one.
-  package var connectionsPerAddressMax = 256
+  public var connectionsPerAddressMax = 256
   /// Seconds that a connection may take to its first whole head, TLS included.
-  package var headSeconds = 10
+  public var headSeconds = 10
   /// Seconds after which a connection with no request, or with half of one, is closed.
-  package var idleSeconds = 60
+  public var idleSeconds = 60
   /// Bytes of all header fields of one request.
-  package var headerBytesMax = 32 << 10
+  public var headerBytesMax = 32 << 10
   /// Header fields of one request.
-  package var headerFieldsMax = 100
+  public var headerFieldsMax = 100
   /// Pushes that wait for the writer; further ones get 503.
-  package var queuedPushesMax = 512
+  public var queuedPushesMax = 512
   /// Pushes in one group commit: bounds the time until the first of the group is answered.
-  package var groupPushesMax = 64
+  public var groupPushesMax = 64
   /// Cost in one group commit: bytes, and 32 for each property of each object that is looked up.
-  package var groupBytesMax = 32 << 20
+  public var groupBytesMax = 32 << 20
   /// Milliseconds of writing after which a group commit ends: a push at least. What is left comes after what other zones have
   /// waiting.
-  package var groupMillisecondsMax = 20
+  public var groupMillisecondsMax = 20
   /// Pages of write-ahead log (4 KiB each) above which the server checkpoints.
-  package var checkpointPages = 4000
+  public var checkpointPages = 4000
   /// Bytes of the database file; above it a push gets 507. 0 means that only the disk bounds it.
-  package var databaseBytesMax = 0
+  public var databaseBytesMax = 0
   /// Bytes of the data folder's disk that are kept for operators' commands, at most an eighth of it (`DiskReserve`). 0 for none.
-  package var reserveBytes = 16 << 20
+  public var reserveBytes = 16 << 20
   /// Replicas that one zone remembers.
-  package var replicasPerZoneMax = 100_000
+  public var replicasPerZoneMax = 100_000
   /// Requests with one token in `rateSeconds`; further ones get 429. Many hosts may share a token, so
   /// this bounds a client that runs in a circle, not work.
-  package var requestsPerTokenMax = 5000
+  public var requestsPerTokenMax = 5000
   /// Requests with a wrong token from one address in `rateSeconds` that are told so; further ones get
   /// 429. A right token passes all the same: others may be behind that address.
-  package var refusalsPerAddressMax = 200
+  public var refusalsPerAddressMax = 200
   /// Seconds in which requests are counted.
-  package var rateSeconds = 10
+  public var rateSeconds = 10
   /// Wrong tokens of operators from one address in `rateSeconds` that are told so; further ones get 429.
-  package var wrongSignInsPerAddressMax = 20
+  public var wrongSignInsPerAddressMax = 20
   /// Operators that are signed in at the status page at one time; of further ones the one who signed in first is signed out.
-  package var sessionsMax = 256
+  public var sessionsMax = 256
   /// Seconds after which an operator has to sign in anew (12 hours).
-  package var sessionSeconds = 12 * 3600
+  public var sessionSeconds = 12 * 3600
   /// Stale answers to one replica within `holdStaleSeconds` after which the zone is held for it.
-  package var holdStaleAnswers = 3
-  package var holdStaleSeconds = 300
+  public var holdStaleAnswers = 3
+  /// Seconds in which `holdStaleAnswers` are counted.
+  public var holdStaleSeconds = 300
   /// Milliseconds for which a zone is held at least.
-  package var holdMilliseconds = 2000
+  public var holdMilliseconds = 2000
   /// Milliseconds for which a zone is held at most: twice as long as the longest of those tries took. It is open to all for
   /// three times as long afterwards.
-  package var holdMillisecondsMax = 30_000
+  public var holdMillisecondsMax = 30_000
   /// Seconds that a refused client is asked to wait when the server is busy.
-  package var retryAfterSeconds = 1
+  public var retryAfterSeconds = 1
   /// Bytes that come to a zone's log before it is added up anew (`ZoneFolding`), where that is more than a quarter of what it
   /// came to last. A new replica reads so much of the log at most.
-  package var foldLogBytesMin = 4 << 20
+  public var foldLogBytesMin = 4 << 20
   /// Seconds between two looks at what operators' commands have changed: requests that wait end when it concerns them.
-  package var watchSeconds = 2
+  public var watchSeconds = 2
   /// Connections to the database that serve reads.
-  package var readers = 4
+  public var readers = 4
   /// Connections of one node to PostgreSQL, beside one that listens, one that is kept for `/healthz` and one that adds up logs.
-  package var databaseConnectionsMax = 16
+  public var databaseConnectionsMax = 16
   /// Requests that wait for such a connection; further ones get 503.
-  package var databaseWaitersMax = 1024
+  public var databaseWaitersMax = 1024
   /// Seconds for which PostgreSQL may take to accept a connection.
-  package var databaseConnectSeconds = 5
+  public var databaseConnectSeconds = 5
   /// Seconds for which a statement may take in PostgreSQL, and the way to its answer; then the connection is given up.
-  package var databaseSeconds = 30
+  public var databaseSeconds = 30
 
-  package init() {}
+  /// The defaults.
+  public init() {}
 
   /// The largest value that there is room for before something names it. Bytes.
   package var largestValue: Int {
     min(
       valueBytesMax, unnamedValueBytesPerZoneMax, unnamedValueBytesPerTokenMax,
       unnamedValueBytesMax)
+  }
+
+  /// Seconds within which the first bytes of a body have to have come. A long one over a slow line is none that hangs; but what holds
+  /// much must not hold it for long, so that a second brings it further the longer the whole is.
+  ///
+  /// - Parameters:
+  ///   - count: bytes that have come.
+  ///   - length: bytes of the whole body, as far as they are known: `count` at least.
+  package func seconds(for count: Int, ofBody length: Int) -> Int {
+    guard count > 0 else { return bodySeconds }
+    let long = Double(max(0, length - longBodyBytes))
+    let whole =
+      (Double(length) - long) / Double(bodyBytesPerSecondMin)
+      + long / Double(longBodyBytesPerSecondMin)
+    return bodySeconds + Int(whole * (Double(count) / Double(length)))
   }
 
   private static let fields: [(String, any WritableKeyPath<ServerLimits, Int> & Sendable)] = [
@@ -172,6 +203,9 @@ package struct ServerLimits: Sendable, Equatable {
     ("stagedBytesPerReplicaMax", \.stagedBytesPerReplicaMax), ("stagedSeconds", \.stagedSeconds),
     ("stagedIdleSeconds", \.stagedIdleSeconds),
     ("bodyBytesPerSecondMin", \.bodyBytesPerSecondMin),
+    ("smallBodiesInMemoryBytesMax", \.smallBodiesInMemoryBytesMax),
+    ("smallBodyBytesMax", \.smallBodyBytesMax), ("longBodyBytes", \.longBodyBytes),
+    ("longBodyBytesPerSecondMin", \.longBodyBytesPerSecondMin),
     ("clockLeapMillisecondsMax", \.clockLeapMillisecondsMax),
     ("clockLeapAtStartMillisecondsMax", \.clockLeapAtStartMillisecondsMax),
     ("clockLeapSeconds", \.clockLeapSeconds),

@@ -119,7 +119,7 @@ struct RestoreCommand: ParsableCommand {
         if restored.before == nil {
           try common.printLine(
             "no database was there: tokens that were revoked since the backup are valid again, and zones that were "
-              + "deleted since are back. See driftless-server token list")
+              + "deleted since are back. See driftless-server token list \(common.place)")
         }
         if let before = restored.before { try common.printLine("before: \(before.path)") }
       }
@@ -180,10 +180,29 @@ struct RestoreCommand: ParsableCommand {
         "the server's time was set back since the backup: it goes on from "
           + JSONText.time(restored.givenMilliseconds))
     }
+    if let before = restored.before {
+      lines += Self.lines(restored.lackedValues, before: before, place: common.place)
+    }
     if !restored.unread.isEmpty {
       lines.append("not readable before: \(restored.unread.joined(separator: ", "))")
     }
     return lines
+  }
+}
+
+extension RestoreCommand {
+  /// What the copy lacks of large values, and how to take them back.
+  private static func lines(_ lacked: NamedValues?, before: URL, place: String) -> [String] {
+    let command = "driftless-server values take-from \(before.path) \(place)"
+    guard let lacked else {
+      return ["whether the database before has large values that the backup lacks: see \(command)"]
+    }
+    guard lacked.count > 0 else { return [] }
+    return [
+      "the backup lacks \(CountText.of(Int(clamping: lacked.count), "large value", "large values")), "
+        + "\(lacked.bytes) bytes, which the database before has; replicas may have let go of theirs: "
+        + command
+    ]
   }
 }
 
@@ -205,7 +224,7 @@ struct VerifyCommand: ParsableCommand {
       let outcome = try administration.verify()
       for damage in outcome.damage {
         if common.json {
-          try common.printJSON(DamageLine(damage))
+          try common.printJSON(DamageLine(damage, common.place))
         } else {
           try common.printLine(
             "\(damage.table)\t\(damage.zone ?? "-")\t\(damage.place)\t\(damage.message)")
@@ -267,6 +286,8 @@ private struct RestoreLine: Encodable {
   let zonesLeftOut: [String]
   let zonesBroughtBack: [String]
   let unreadable: [String]
+  @OrNull var lackedValues: Int64?
+  @OrNull var lackedValueBytes: Int64?
   @OrNull var before: String?
   @OrNull var given: String?
 
@@ -289,6 +310,8 @@ private struct RestoreLine: Encodable {
     unreadable = restored.unread
     given = restored.givenMilliseconds > 0 ? JSONText.time(restored.givenMilliseconds) : nil
     before = restored.before?.path
+    lackedValues = restored.lackedValues?.count
+    lackedValueBytes = restored.lackedValues?.bytes
   }
 }
 
@@ -313,11 +336,11 @@ private struct DamageLine: Encodable {
   let suggestion: String
   @OrNull var zone: String?
 
-  init(_ damage: DatabaseCheck.Damage) {
+  init(_ damage: DatabaseCheck.Damage, _ option: String) {
     table = damage.table
     place = damage.place
     message = damage.message
-    suggestion = damage.suggestion
+    suggestion = AdvisedCommand.naming(place: option, in: damage.suggestion)
     zone = damage.zone
   }
 }

@@ -194,7 +194,8 @@ struct CertificatePlace: ParsableArguments {
   @OptionGroup var report: ReportOptions
 
   func reporting(_ body: (CertificateFolder) throws -> Void) throws {
-    try report.reporting(check: "the folder \(out ?? data ?? "")") {
+    let option = data.map { "--data \(CommonOptions.word($0))" }
+    try report.reporting(check: "the folder \(out ?? data ?? "")", at: option) {
       if let out { return try body(CertificateFolder(URL(fileURLWithPath: out))) }
       guard let data, !data.isEmpty else {
         throw ServerError(

@@ -53,14 +53,25 @@ struct CommonOptions: ParsableArguments {
   /// not.
   func reporting(_ body: () throws -> Void) throws {
     defer { if let folder = try? folder() { DataFolder.giveToOwner(folder) } }
-    try report.reporting(check: placeInWords, body)
+    try report.reporting(check: placeInWords, at: place, body)
   }
 
   /// As the command line says it.
   var place: String {
     // A password is for nobody's terminal or log.
-    data.map { "--data \($0)" }
+    data.map { "--data \(Self.word($0))" }
       ?? postgres.map { $0.contains("password") ? "--postgres …" : "--postgres '\($0)'" } ?? ""
+  }
+
+  /// As one word of a shell.
+  static func word(_ path: String) -> String {
+    let isPlain = path.utf8.allSatisfy {
+      $0 >= 0x80 || $0 >= 0x30 && $0 <= 0x39 || $0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A
+        || "/._-+:,@%".utf8.contains($0)
+    }
+    return isPlain && !path.isEmpty
+      ? path
+      : "'\(path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''"))'"
   }
 
   /// What to look at when an error says nothing.
@@ -105,7 +116,7 @@ struct CommonOptions: ParsableArguments {
   ///
   /// - Parameter creates: whether the command makes the folder where it is none yet.
   func administeringZones(
-    creates: Bool = false, _ body: (any ZoneAdministration) throws -> Void
+    creates: Bool = false, _ body: (any OperatedStorage) throws -> Void
   ) throws {
     guard let postgres else {
       return try administering(creates: creates) { try body($0) }
@@ -129,13 +140,15 @@ struct ReportOptions: ParsableArguments {
 
   /// Runs a command; prints an error with what to do about it, and ends with its exit code.
   ///
-  /// - Parameter place: what to look at when the error says nothing.
-  func reporting(check place: String, _ body: () throws -> Void) throws {
-    do { try body() } catch { try report(error, check: place) }
+  /// - Parameters:
+  ///   - place: what to look at when the error says nothing.
+  ///   - option: what names the data folder, or the database, in commands that are advised; nil where that is not known.
+  func reporting(check place: String, at option: String? = nil, _ body: () throws -> Void) throws {
+    do { try body() } catch { try report(error, check: place, at: option) }
   }
 
   /// Prints an error of a command, and ends with its exit code. A reader of the output that went away is no error.
-  func report(_ error: any Error, check place: String) throws {
+  func report(_ error: any Error, check place: String, at option: String? = nil) throws {
     if error is ExitCode { throw error }
     if error is ValidationError {
       // What the command line says turned out wrong only when it was looked at.
@@ -165,7 +178,8 @@ struct ReportOptions: ParsableArguments {
       let status = exitCode(of: error.code)
       Complaint(
         code: error.code.name, message: error.message, status: status,
-        suggestion: error.suggestion
+        suggestion: option.map { AdvisedCommand.naming(place: $0, in: error.suggestion) }
+          ?? error.suggestion
       ).put(json: json)
       throw ExitCode(status)
     }

@@ -34,7 +34,7 @@ struct DriftlessServerCommand: AsyncParsableCommand {
     subcommands: [
       ServeCommand.self, ZoneCommand.self, TokenCommand.self, CodeCommand.self,
       OperatorCommand.self,
-      ReplicaCommand.self, LogCommand.self,
+      ReplicaCommand.self, LogCommand.self, ValuesCommand.self,
       CertificateCommand.self, BackupCommand.self, RestoreCommand.self, VerifyCommand.self,
       ClockCommand.self, AuditCommand.self,
     ])

@@ -48,7 +48,7 @@ extension ReplicaCommand {
         try replicas.map { text in
           guard let id = UUID(uuidString: text) else {
             throw ValidationError(
-              "\"\(text)\" is no ID of a replica; see them: driftless-server replica list --zone \(zone)"
+              "\"\(text)\" is no ID of a replica; see them: driftless-server replica list \(common.place) --zone \(zone)"
             )
           }
           return id
@@ -73,7 +73,7 @@ extension ReplicaCommand {
           for token in line.boundTokens {
             try common.printLine(
               "  the token \(token) is bound to it and stays good: driftless-server token revoke "
-                + token)
+                + "\(common.place) \(token)")
           }
         }
         for replica in report.before {

@@ -92,7 +92,10 @@ struct ServeCommand: AsyncParsableCommand {
       )
     }
     do { try await serve(input) } catch {
-      try report.report(error, check: "what the server is told (serve --check)")
+      let folder = input.read().settings.data?.value.path
+      try report.report(
+        error, check: "what the server is told (serve --check)",
+        at: folder.map { "--data \(CommonOptions.word($0))" })
     }
   }
 

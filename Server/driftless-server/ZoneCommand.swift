@@ -8,10 +8,10 @@ struct ZoneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "zone",
     abstract:
-      "Create, list, inspect, bound, rename, renew, fold, purge and delete zones, and raise their format; works while the server runs.",
+      "Create, list, inspect, bound, rename, renew, fold, purge and delete zones, raise their format, and say that they were put back; works while the server runs.",
     subcommands: [
       Create.self, List.self, Inspect.self, Limits.self, Format.self, Rename.self, Renew.self,
-      Fold.self, Purge.self, Delete.self,
+      Fold.self, Purge.self, PutBack.self, Delete.self,
     ])
 
   struct Create: ParsableCommand {
@@ -71,6 +71,10 @@ extension ZoneCommand {
         before, unless it is to be replaced: then they put what they hold aside and empty themselves. It is asked for, or \
         confirmed with --yes.
 
+        A replica may have let go of large values that the zone has. Where the zone is replaced those are nowhere any \
+        more: a zone that has some is replaced only with --lose-values. To keep them, make a backup of the server, or \
+        have a replica fetch all of them before (syncctl values download), whose file has them when it is put aside.
+
         Example: driftless-server zone renew shop --yes --data DIR
         """)
 
@@ -86,6 +90,12 @@ extension ZoneCommand {
     )
     var dropPurged = false
 
+    @Flag(
+      help:
+        "With --replace: the large values that the zone has may be lost, where no replica has them."
+    )
+    var loseValues = false
+
     @Flag(help: "Do not ask.")
     var yes = false
 
@@ -94,6 +104,7 @@ extension ZoneCommand {
     func run() throws {
       try common.administeringZones { administration in
         if !dropPurged { try Self.checkIsWhole(name, administration) }
+        if replace, !loseValues { try Self.checkHasNoValues(name, administration) }
         if !yes {
           let report = try administration.inspectZone(name)
           let held = report.replicas == 1 ? "1 replica" : "\(report.replicas) replicas"
@@ -110,6 +121,22 @@ extension ZoneCommand {
             "renewed zone \(zone.name): generation \(JSONText.id(zone.generation)), \(zone.intent)")
         }
       }
+    }
+
+    /// Which replicas have let go of values nobody tells the server.
+    private static func checkHasNoValues(
+      _ name: String, _ administration: any ZoneAdministration
+    ) throws {
+      guard try administration.zones().contains(where: { $0.name == name }) else { return }
+      let values = try administration.namedValues(of: name)
+      guard values.count > 0 else { return }
+      throw ServerError(
+        .notConfirmed,
+        "zone \(name) has \(CountText.of(Int(clamping: values.count), "large value", "large values")) of \(values.bytes) bytes, and "
+          + "replicas may have let go of theirs: once the zone is replaced, those are lost",
+        suggestion:
+          "Make a backup, or have a replica fetch all of them: syncctl values download --store STORE. Then say --lose-values."
+      )
     }
 
     /// Of a log that was purged the zone's snapshot is the only copy: replicas offer what they hold themselves, and what came from
@@ -195,6 +222,7 @@ struct ZoneLine: Encodable {
   @OrNull var snapshotSequence: UInt64?
   @OrNull var snapshotBytes: Int?
   let floor: UInt64
+  let isPutBack: Bool
 
   init(_ record: ZoneRecord, _ snapshot: Snapshot? = nil, floor: UInt64 = 0) {
     self.floor = floor
@@ -205,5 +233,6 @@ struct ZoneLine: Encodable {
     generation = JSONText.id(record.generation)
     intent = record.intent.rawValue
     head = record.head
+    isPutBack = record.isPutBack
   }
 }

@@ -3,6 +3,10 @@ import DriftlessServer
 import Foundation
 import ProgramStart
 
+#if canImport(Glibc)
+  import Glibc
+#endif
+
 extension ZoneCommand {
   struct Inspect: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -36,7 +40,8 @@ extension ZoneCommand {
         "objects     \(report.objects) made", "replicas    \(report.replicas)",
         "tokens      \(report.tokens)",
         "last push   \(report.lastPushMilliseconds.map { JSONText.time($0) } ?? "none")",
-      ] + report.zone.limits.all.map { "limit       \($0.name) \($0.value)" }
+      ] + (report.zone.isPutBack ? ["put back    until the next push"] : [])
+        + report.zone.limits.all.map { "limit       \($0.name) \($0.value)" }
     }
   }
 
@@ -44,8 +49,9 @@ extension ZoneCommand {
     static let configuration = CommandConfiguration(
       abstract: "Give a zone another name; its log and its tokens stay.",
       discussion: """
-        The name stands in the address that replicas have: until they are enrolled under the new one they are \
-        refused: syncctl enroll --store FILE --server URL --zone NEWNAME.
+        Replicas that have synced with the zone find it by its identity, and go on under the name that they know: \
+        syncctl enroll --store FILE --zone NEWNAME teaches them the new one. Who has not synced yet is refused \
+        under the old name.
 
         Example: driftless-server zone rename shop shop-north --data DIR
         """)
@@ -97,14 +103,29 @@ extension ZoneCommand {
           "Delete zone \(name) with \(CountText.of(report.entries, "entry", "entries")) and "
             + "\(CountText.of(report.tokens, "token"))?",
           unless: yes)
-        try administration.deleteZone(name)
+        let rest = try administration.deleteZone(name)
         if common.json {
-          try common.printJSON(["state": "deleted", "zone": name])
+          try common.printJSON(DeletedZoneLine(zone: name, rest: rest))
         } else {
           try common.printLine("deleted zone \(name)")
         }
+        if let rest {
+          try ProgramOutput.write(TerminalText.data(["note: \(rest)"]), to: STDERR_FILENO)
+        }
       }
     }
+  }
+}
+
+private struct DeletedZoneLine: Encodable {
+  let state = "deleted"
+  let zone: String
+  /// Why some of what it had is left; null where nothing is.
+  @OrNull var rest: String?
+
+  init(zone: String, rest: ServerError?) {
+    self.zone = zone
+    self.rest = rest?.message
   }
 }
 
@@ -124,6 +145,7 @@ private struct ZoneReportLine: Encodable {
   let tokens: Int
   @OrNull var lastPush: String?
   let limits: ZoneLimitsLine
+  let isPutBack: Bool
 
   init(_ report: ZoneReport) {
     let line = ZoneLine(report.zone)
@@ -135,6 +157,7 @@ private struct ZoneReportLine: Encodable {
     (replicas, tokens) = (report.replicas, report.tokens)
     lastPush = report.lastPushMilliseconds.map { JSONText.time($0) }
     limits = ZoneLimitsLine(report.zone.limits)
+    isPutBack = report.zone.isPutBack
   }
 }
 

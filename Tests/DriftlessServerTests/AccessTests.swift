@@ -1,3 +1,4 @@
+import DriftlessProtocol
 import DriftlessServer
 import Foundation
 import Testing
@@ -99,6 +100,34 @@ struct AccessTests {
       #expect(try await server.request("GET", "/v1/zones/shop", token: token.text).status == 200)
       try server.revoke(token)
       #expect(try await server.request("GET", "/v1/zones/shop", token: token.text).status == 401)
+    }
+  }
+
+  @Test("F35 A token that is revoked while a body comes lets nothing of it in")
+  func revokedMeanwhile() async throws {
+    var limits = ServerLimits()
+    limits.watchSeconds = 1
+    try await withServer(limits: limits) { server in
+      let token = try server.token()
+      let port = server.port
+      var maker = FrameMaker(try await server.zone())
+      let frame = try maker.insert(50)
+      let head = LiveServer.head(
+        "POST", "/v1/zones/shop/changes", token: token.text,
+        headers: ["Content-Type: \(WirePath.changeSetType)"], length: frame.count)
+      let connection = try await blocking { try RawConnection(port: port) }
+      _ = try await blocking { connection.send(head + frame.prefix(100)) }
+      // What comes after it on another connection is admitted later.
+      #expect(try await server.request("GET", "/v1/zones/shop", token: token.text).status == 200)
+      let since = ContinuousClock.now
+      try server.revoke(token)
+      try await until("so much time has passed") { ContinuousClock.now - since > .seconds(2) }
+      let response = try await blocking {
+        connection.send(frame.dropFirst(100))
+        return try connection.response()
+      }
+      #expect(response.status == 401 && response.headers["connection"] == "close")
+      #expect(try await server.zone().head == 0)
     }
   }
 

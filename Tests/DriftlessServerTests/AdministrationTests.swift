@@ -1,6 +1,6 @@
 import DriftlessSQLite
 import DriftlessServer
-import DriftlessServerTesting
+import DriftlessStorageConformance
 import Foundation
 import TestSupport
 import Testing

@@ -52,6 +52,7 @@ struct AuditTests {
       try administration.revokeOperator(id: ada.id)
       _ = try administration.renewZone("shop", intent: .replace)
       _ = try administration.renameZone("shop", to: "north")
+      for _ in 0..<2 { try administration.markPutBack("north") }
       try administration.deleteZone("north")
       // What is refused changes nothing, and is not there.
       #expect(throws: ServerError.self) { try administration.deleteZone("north") }
@@ -60,7 +61,8 @@ struct AuditTests {
       #expect(
         events.map(\.act) == [
           .zoneCreated, .tokenCreated, .tokenRotated, .tokenRevoked, .operatorCreated,
-          .operatorRevoked, .zoneRenewed, .zoneRenamed, .zoneDeleted,
+          .operatorRevoked, .zoneRenewed, .zoneRenamed, .zonePutBack,
+          .zoneDeleted,
         ])
       #expect(events.allSatisfy { $0.actor == AuditEvent.user && $0.count == 1 })
       #expect(events[1].zone == "shop" && events[1].subject == token.id)

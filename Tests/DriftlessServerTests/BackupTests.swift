@@ -206,6 +206,8 @@ struct BackupTests {
       #expect(zone.intent == .offer)
       #expect(zone.head == 0)
     }
+    // A log that begins anew is none that was put back.
+    #expect(zone.isPutBack == (policy == .keep))
   }
 
   @Test("A zone tells what it holds, and of its replicas how far each is and when it was seen")

@@ -1,3 +1,4 @@
+import DriftlessSQLite
 import Foundation
 import TestSupport
 import Testing
@@ -52,9 +53,9 @@ struct DataFolderPlaceTests {
       ("/var/lib", nil), ("/mnt/my disk/data", "cifs"), ("/home/a/far/x", "fuse.sshfs"),
       ("/twice/data", nil),
     ] as [(String, String?)] {
-      #expect(DataFolder.network(of: path, mounts: mounts) == type, "\(path)")
+      #expect(NetworkFileSystem.type(of: path, mounts: mounts) == type, "\(path)")
     }
-    #expect(DataFolder.network(of: "/srv", mounts: "") == nil)
+    #expect(NetworkFileSystem.type(of: "/srv", mounts: "") == nil)
     #expect(DataFolder.networkNote("/srv/x", "nfs").contains("on a disk of this host"))
   }
 }

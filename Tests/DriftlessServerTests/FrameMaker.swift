@@ -1,6 +1,6 @@
 import DriftlessProtocol
 import DriftlessServer
-import DriftlessServerTesting
+import DriftlessStorageConformance
 import Foundation
 
 /// A replica that makes real frames: boxes with a title.

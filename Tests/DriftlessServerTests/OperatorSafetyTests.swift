@@ -1,6 +1,6 @@
 import DriftlessProtocol
 import DriftlessSQLite
-import DriftlessServerTesting
+import DriftlessStorageConformance
 import Foundation
 import Logging
 import TestSupport

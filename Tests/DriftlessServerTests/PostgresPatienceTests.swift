@@ -62,6 +62,28 @@
       #expect(state.isWhole)
     }
 
+    @Test("A command that is stopped within a transaction leaves the zone's row to others")
+    func stoppedCommand() throws {
+      let world = try PostgresWorld()
+      var limits = ServerLimits()
+      limits.databaseSeconds = 3
+      let command = try PostgresConnection(serving: world.database, limits: limits)
+      defer { command.close() }
+      var isFree = false
+      #expect(throws: PostgresError.self, "nothing of the transaction stands") {
+        try command.patiently {
+          try command.transaction(.write) {
+            _ = try command.zoneRow(named: "shop", locks: true)
+            // Here it says nothing any more; another waits for half a minute at most.
+            let other = try PostgresConnection(serving: world.database, limits: .init())
+            defer { other.close() }
+            isFree = try other.zoneRow(named: "shop", locks: true) != nil
+          }
+        }
+      }
+      #expect(isFree)
+    }
+
     @Test("Who reads a value that is gone hears it, also where nothing can be noted")
     func unnoted() async throws {
       let world = try PostgresWorld()

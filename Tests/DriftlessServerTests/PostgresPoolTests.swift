@@ -1,6 +1,6 @@
 #if PostgreSQL
   import DriftlessProtocol
-  import DriftlessServerTesting
+  import DriftlessStorageConformance
   import Foundation
   import Synchronization
   import TestSupport
@@ -157,7 +157,8 @@
     @Test(
       "A right that pushes need and the user lacks is told by readiness, by a check and at a start",
       arguments: [
-        ("log", "INSERT", "SELECT"), ("object", "UPDATE", "SELECT, INSERT, DELETE"),
+        ("log", "INSERT", "SELECT"), ("log", "DELETE", "SELECT, INSERT"),
+        ("object", "UPDATE", "SELECT, INSERT, DELETE"),
         ("value_use", "SELECT", "INSERT"),
       ])
     func rights(table: String, lacking: String, given: String) async throws {

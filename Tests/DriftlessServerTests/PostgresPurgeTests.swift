@@ -1,7 +1,7 @@
 #if PostgreSQL
   import DriftlessProtocol
   import DriftlessSQLite
-  import DriftlessServerTesting
+  import DriftlessStorageConformance
   import Foundation
   import Synchronization
   import TestSupport

@@ -1,6 +1,6 @@
 #if PostgreSQL
   import DriftlessProtocol
-  import DriftlessServerTesting
+  import DriftlessStorageConformance
   import Foundation
   import Logging
   import TestSupport

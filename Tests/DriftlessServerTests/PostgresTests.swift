@@ -1,7 +1,7 @@
 #if PostgreSQL
   import DriftlessProtocol
   @testable import DriftlessServer
-  import DriftlessServerTesting
+  import DriftlessStorageConformance
   import Foundation
   import Synchronization
   import TestSupport

@@ -1,5 +1,5 @@
 #if PostgreSQL
-  import DriftlessServerTesting
+  import DriftlessStorageConformance
   import Foundation
   import Synchronization
   import TestSupport

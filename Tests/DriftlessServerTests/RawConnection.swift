@@ -44,6 +44,12 @@ final class RawConnection: Sendable {
 
   deinit { close(descriptor) }
 
+  /// The answer to a body that comes by a byte now and then: it is looked at with each, until there is an answer.
+  func responseWhileTrickling() throws -> Response {
+    for _ in 0..<600 where !hasMore(milliseconds: 100) { send(Data("x".utf8)) }
+    return try response()
+  }
+
   /// Sends bytes; false when the server has hung up.
   @discardableResult
   func send(_ data: Data) -> Bool {

@@ -1,6 +1,6 @@
 import DriftlessProtocol
 import DriftlessServer
-import DriftlessServerTesting
+import DriftlessStorageConformance
 import Foundation
 import TestSupport
 import Testing

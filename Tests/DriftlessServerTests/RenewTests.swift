@@ -1,7 +1,7 @@
 import DriftlessProtocol
 import DriftlessSQLite
 import DriftlessServer
-import DriftlessServerTesting
+import DriftlessStorageConformance
 import Foundation
 import TestSupport
 import Testing

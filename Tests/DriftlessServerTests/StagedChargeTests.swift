@@ -1,5 +1,5 @@
 import DriftlessProtocol
-import DriftlessServerTesting
+import DriftlessStorageConformance
 import Foundation
 import TestSupport
 import Testing

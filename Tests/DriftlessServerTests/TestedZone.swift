@@ -31,6 +31,9 @@ final class TestedZone {
   }
   let clock = Clock()
 
+  /// Of SQLite.
+  var folder: DataFolder? { test?.folder }
+
   /// What a server in one folder does by itself, each hour.
   func letGoOfForgotten() async { await test?.storage.letGoOfForgotten() }
 

@@ -1,5 +1,5 @@
 import DriftlessSQLite
-import DriftlessServerTesting
+import DriftlessStorageConformance
 import Foundation
 import Synchronization
 import TestSupport
@@ -114,9 +114,12 @@ struct WriterWaitTests {
         }
       }
       var count = 0
+      let wait = WriterWait(folder)
       while !isOver.isSet {
         _ = try administration.createZone("zone-\(count)")
         count += 1
+        // The next command is another process's, which takes a moment to come.
+        wait.giveWay()
       }
       return passed
     }

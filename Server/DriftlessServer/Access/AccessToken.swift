@@ -1,19 +1,23 @@
 import Crypto
-package import Foundation
+public import Foundation
 
 /// A bearer token: `dl_ID_SECRET`. The ID finds the row; the secret is 256 random bits, of which
 /// the server keeps only the SHA-256.
 ///
 /// The prefix lets secret scanners recognise a token that leaked into a repository.
-package struct AccessToken: Sendable {
-  package let id: String
-  package let secret: String
+public struct AccessToken: Sendable {
+  /// 16 hexadecimal digits, which find the row.
+  public let id: String
+  /// 64 hexadecimal digits.
+  public let secret: String
 
-  package var text: String { "dl_\(id)_\(secret)" }
-  package var hash: Data { Data(SHA256.hash(data: Data(secret.utf8))) }
+  /// As it is shown and sent.
+  public var text: String { "dl_\(id)_\(secret)" }
+  /// What the server keeps of it: the SHA-256 of the secret.
+  public var hash: Data { Data(SHA256.hash(data: Data(secret.utf8))) }
 
   /// A new token from the system's random numbers.
-  package static func mint() -> AccessToken {
+  public static func mint() -> AccessToken {
     var random = SystemRandomNumberGenerator()
     let id = hexadecimal((0..<8).map { _ in UInt8.random(in: .min ... .max, using: &random) })
     let secret = hexadecimal((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) })
@@ -26,7 +30,7 @@ package struct AccessToken: Sendable {
   }
 
   /// Reads a token; nil when it does not have the form of one.
-  package init?(text: some StringProtocol) {
+  public init?(text: some StringProtocol) {
     let parts = text.split(separator: "_", omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0] == "dl", parts[1].utf8.count == 16, parts[2].utf8.count == 64,
       parts[1].utf8.allSatisfy(Self.isHexadecimal), parts[2].utf8.allSatisfy(Self.isHexadecimal)
@@ -36,7 +40,7 @@ package struct AccessToken: Sendable {
   }
 
   /// Whether the secret hashes to `stored`, in a time that does not depend on where they differ.
-  package func matches(_ stored: Data) -> Bool {
+  public func matches(_ stored: Data) -> Bool {
     let own = hash
     guard own.count == stored.count else { return false }
     return zip(own, stored).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0

@@ -1,23 +1,52 @@
 import DriftlessProtocol
-package import Foundation
+public import Foundation
 
 /// A code for one use, without its text.
-package struct CodeRecord: Sendable {
-  package let id: String
-  package let hash: Data
-  package let zoneID: Int64
-  package let zoneName: String
+public struct CodeRecord: Sendable {
+  /// By which an operator names it.
+  public let id: String
+  /// What the server keeps of its text.
+  public let hash: Data
+  /// The `id` of the zone (`ZoneRecord.id`).
+  public let zoneID: Int64
+  /// The name of the zone, as it is now.
+  public let zoneName: String
   /// Of the token that it stands for, as the next two.
-  package let verbs: Verbs
-  package let name: String?
-  package let tokenExpiresMilliseconds: Int64?
-  package let createdMilliseconds: Int64
+  public let verbs: Verbs
+  /// What the token is called.
+  public let name: String?
+  /// When the token ends, by the server's time; nil for never. Milliseconds since 1970.
+  public let tokenExpiresMilliseconds: Int64?
+  /// When it was made, by the server's time. Milliseconds since 1970.
+  public let createdMilliseconds: Int64
   /// When it ends, by the server's time.
-  package let expiresMilliseconds: Int64
-  package let revokedMilliseconds: Int64?
-  package let usedMilliseconds: Int64?
+  public let expiresMilliseconds: Int64
+  /// When it was revoked, by the server's time; nil where it was not. Milliseconds since 1970.
+  public let revokedMilliseconds: Int64?
+  /// When a token was made for it, by the server's time. Milliseconds since 1970.
+  public let usedMilliseconds: Int64?
   /// The token that was made for it.
-  package let tokenID: String?
+  public let tokenID: String?
+
+  /// All that there is to say of one.
+  public init(
+    id: String, hash: Data, zoneID: Int64, zoneName: String, verbs: Verbs, name: String?,
+    tokenExpiresMilliseconds: Int64?, createdMilliseconds: Int64, expiresMilliseconds: Int64,
+    revokedMilliseconds: Int64?, usedMilliseconds: Int64?, tokenID: String?
+  ) {
+    self.id = id
+    self.hash = hash
+    self.zoneID = zoneID
+    self.zoneName = zoneName
+    self.verbs = verbs
+    self.name = name
+    self.tokenExpiresMilliseconds = tokenExpiresMilliseconds
+    self.createdMilliseconds = createdMilliseconds
+    self.expiresMilliseconds = expiresMilliseconds
+    self.revokedMilliseconds = revokedMilliseconds
+    self.usedMilliseconds = usedMilliseconds
+    self.tokenID = tokenID
+  }
 
   /// How long a code is listed that was used, revoked or has ended.
   static let keptMilliseconds: Int64 = 30 * 86_400_000
@@ -25,7 +54,8 @@ package struct CodeRecord: Sendable {
   /// Whether it was neither used nor revoked.
   var isOpen: Bool { usedMilliseconds == nil && revokedMilliseconds == nil }
 
-  package func state(at milliseconds: Int64) -> String {
+  /// `used`, `revoked`, `expired` or `valid`.
+  public func state(at milliseconds: Int64) -> String {
     if usedMilliseconds != nil { return "used" }
     if revokedMilliseconds != nil { return "revoked" }
     return expiresMilliseconds <= milliseconds ? "expired" : "valid"
@@ -63,14 +93,20 @@ package struct CodeRecord: Sendable {
 }
 
 /// What an operator asks a code to be.
-package struct CodeRequest: Sendable {
-  package var zone: String
-  package var verbs: Verbs
-  package var name: String?
-  package var expiresMilliseconds: Int64
-  package var tokenExpiresMilliseconds: Int64?
+public struct CodeRequest: Sendable {
+  /// The name of the zone.
+  public var zone: String
+  /// What the token allows.
+  public var verbs: Verbs
+  /// What the token is called.
+  public var name: String?
+  /// When the code ends, by the server's time. Milliseconds since 1970.
+  public var expiresMilliseconds: Int64
+  /// When the token ends, by the server's time; nil for never. Milliseconds since 1970.
+  public var tokenExpiresMilliseconds: Int64?
 
-  package init(
+  /// All of it.
+  public init(
     zone: String, verbs: Verbs, name: String? = nil, expiresMilliseconds: Int64,
     tokenExpiresMilliseconds: Int64? = nil
   ) {
@@ -83,15 +119,20 @@ package struct CodeRequest: Sendable {
 }
 
 /// Somebody who shows a code, and the token that is to be bound to it.
-package struct CodeUse: Sendable {
-  package let codeHash: Data
-  package let zone: String
-  package let tokenID: String
-  package let tokenHash: Data
+public struct CodeUse: Sendable {
+  /// The hash of what they show.
+  public let codeHash: Data
+  /// The name of the zone.
+  public let zone: String
+  /// The ID of their token.
+  public let tokenID: String
+  /// The SHA-256 of their token's secret.
+  public let tokenHash: Data
   /// Where they are.
-  package let address: String
+  public let address: String
 
-  package init(
+  /// All of it.
+  public init(
     codeHash: Data, zone: String, tokenID: String, tokenHash: Data, address: String
   ) {
     self.codeHash = codeHash
@@ -101,7 +142,8 @@ package struct CodeUse: Sendable {
     self.address = address
   }
 
-  package enum Outcome: Sendable {
+  /// What becomes of them.
+  public enum Outcome: Sendable {
     /// The token is one from now on.
     case made(CodeRecord)
     /// It was made for the same token before.

@@ -11,11 +11,13 @@ struct Gate: Sendable {
   private let codes: RateLimit
   private let audit: AuditRefusals
   private let connections: ConnectionRoom
+  private let limits: LiveLimits
 
   init(
     storage: any ZoneStorage, limits: LiveLimits, audit: AuditRefusals, connections: ConnectionRoom
   ) {
     self.audit = audit
+    self.limits = limits
     self.connections = connections
     self.storage = storage
     requests = RateLimit(countMax: limits.requestsPerTokenMax, seconds: limits.rateSeconds)
@@ -27,6 +29,7 @@ struct Gate: Sendable {
   struct Admission: Sendable {
     let zone: ZoneRecord
     let token: TokenRecord
+    let since = ContinuousClock.now
 
     /// For whom what the request takes of memory is held.
     var holder: MemoryBudget.Holder { .init(zone: zone.name, token: token.id) }
@@ -92,6 +95,17 @@ struct Gate: Sendable {
   func admitAgain(_ headers: HTTPFields, zone name: String?, verb: Verbs) async throws {
     guard let token = try await token(headers) else { throw Self.unauthorized }
     _ = try await admission(token, zone: name, verb: verb)
+  }
+
+  /// Looks again at a request whose body is there, where that took as long as waiting requests are not left alone for: a token may
+  /// have been revoked meanwhile, or the process have been stopped.
+  ///
+  /// - Throws: as `admit`.
+  func check(
+    _ admitted: Admission, _ request: Request, _ context: ServerContext, _ verb: Verbs
+  ) async throws {
+    guard ContinuousClock.now - admitted.since > .seconds(limits.watchSeconds) else { return }
+    try await admitAgain(request.headers, zone: context.parameters.get("zone"), verb: verb)
   }
 
   /// Counts somebody who shows a code, before anybody looks for it.

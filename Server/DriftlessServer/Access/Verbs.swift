@@ -1,15 +1,19 @@
 /// What a token allows in its zone.
-package struct Verbs: OptionSet, Sendable, CustomStringConvertible {
-  package let rawValue: Int64
-  package init(rawValue: Int64) { self.rawValue = rawValue }
+public struct Verbs: OptionSet, Sendable, CustomStringConvertible {
+  /// As the database has it.
+  public let rawValue: Int64
+  /// As the database has it.
+  public init(rawValue: Int64) { self.rawValue = rawValue }
 
-  package static let read = Verbs(rawValue: 1)
-  package static let write = Verbs(rawValue: 2)
+  /// To pull.
+  public static let read = Verbs(rawValue: 1)
+  /// To push.
+  public static let write = Verbs(rawValue: 2)
 
   /// Reads `read`, `write` or `read,write`.
   ///
   /// - Throws: `ServerError` (`.badName`) that names the unknown verb.
-  package init(text: String) throws {
+  public init(text: String) throws {
     self = []
     for word in text.split(separator: ",") {
       switch word {
@@ -26,7 +30,8 @@ package struct Verbs: OptionSet, Sendable, CustomStringConvertible {
     }
   }
 
-  package var description: String {
+  /// In words.
+  public var description: String {
     [contains(.read) ? "read" : nil, contains(.write) ? "write" : nil].compactMap(\.self)
       .joined(separator: ",")
   }

@@ -11,10 +11,10 @@ struct EnrolmentRoutes: Sendable {
   /// A request has fewer bytes.
   private static let bytesMax = 4_096
 
-  init(storage: any ZoneStorage, limits: LiveLimits, gate: Gate) {
+  init(storage: any ZoneStorage, gate: Gate, bodies: RequestBodyReader) {
     self.storage = storage
     self.gate = gate
-    bodies = RequestBodyReader(limits: limits)
+    self.bodies = bodies
   }
 
   func add(to router: Router<ServerContext>) {

@@ -70,8 +70,9 @@ struct ErrorReplies: RouterMiddleware {
       // The fields are those that GET would get, the body's length among them.
       response = response.createHeadResponse()
       body = ByteBuffer()
+    } else if let charge {
+      response.send(in: context.channel, charge, limits.bodySeconds)
     }
-    if let charge { response.send(body, in: context.channel, charge, limits.bodySeconds) }
     if closesConnection { response.closeConnection(of: context.channel, after: body) }
     return response
   }
@@ -108,41 +109,19 @@ struct ErrorReplies: RouterMiddleware {
 }
 
 extension Response {
-  private static let pieceBytes = 256 << 10
+  /// Bytes of a large answer that are written at a time.
+  static let pieceBytes = 256 << 10
 
-  /// Sends the body in pieces, each when the one before it has gone: so long it is held. A client that takes no piece in time is
-  /// hung up on.
+  /// Has the body sent in pieces, each when those before it have gone: so long it is held. A client that takes none in time is hung
+  /// up on.
   fileprivate mutating func send(
-    _ bytes: ByteBuffer, in channel: any Channel, _ charge: MemoryBudget.Charge, _ seconds: Int
+    in channel: any Channel, _ charge: MemoryBudget.Charge, _ seconds: Int
   ) {
-    guard bytes.readableBytes > 0 else { return }
-    body = ResponseBody(contentLength: bytes.readableBytes) { writer in
+    let whole = body
+    guard whole.contentLength ?? 0 > 0 else { return }
+    body = ResponseBody(contentLength: whole.contentLength) { writer in
       defer { charge.shrink(to: 0) }
-      var rest = bytes
-      func bounded(_ body: () async throws -> Void) async throws {
-        let end = channel.eventLoop.scheduleTask(in: .seconds(Int64(seconds))) {
-          channel.close(promise: nil)
-        }
-        defer { end.cancel() }
-        try await body()
-      }
-      while let piece = rest.readSlice(length: min(Self.pieceBytes, rest.readableBytes)),
-        piece.readableBytes > 0
-      {
-        try await bounded {
-          try await writer.write(piece)
-          // The writer hears that the connection takes no more when the loop has had the piece: the next one waits then.
-          try await channel.eventLoop.submit {}.get()
-        }
-      }
-      try await writer.finish(nil)
-      try await bounded {
-        while channel.isActive,
-          try await channel.getOption(ChannelOptions.bufferedWritableBytes).get() > 0
-        {
-          try await Task.sleep(for: .milliseconds(20))
-        }
-      }
+      try await whole.write(PatientWriter(writer, channel: channel, seconds: seconds))
     }
   }
 
@@ -156,6 +135,60 @@ extension Response {
       // could take the answer with it: say that nothing more comes, and hang up a moment later.
       channel.close(mode: .output, promise: nil)
       channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+    }
+  }
+}
+
+/// Writes what is to go to a client in pieces, and waits until they have gone.
+private struct PatientWriter: ResponseBodyWriter {
+  private var writer: any ResponseBodyWriter
+  private let channel: any Channel
+  private let seconds: Int
+  /// Since the loop was waited for.
+  private var bytes = 0
+
+  /// - Parameter seconds: within which the client has to take something.
+  init(_ writer: any ResponseBodyWriter, channel: any Channel, seconds: Int) {
+    self.writer = writer
+    self.channel = channel
+    self.seconds = seconds
+  }
+
+  mutating func write(_ buffer: ByteBuffer) async throws {
+    var rest = buffer
+    while let piece = rest.readSlice(length: min(Response.pieceBytes, rest.readableBytes)),
+      piece.readableBytes > 0
+    {
+      let end = deadline()
+      defer { end.cancel() }
+      try await writer.write(piece)
+      bytes += piece.readableBytes
+      // The writer hears that the connection takes no more when the loop has had the pieces: the next one waits then.
+      guard bytes >= 2 * Response.pieceBytes else { continue }
+      try await channel.eventLoop.submit {}.get()
+      bytes = 0
+    }
+  }
+
+  consuming func finish(_ trailingHeaders: HTTPFields?) async throws {
+    let end = deadline()
+    defer { end.cancel() }
+    let channel = channel
+    try await writer.finish(trailingHeaders)
+    var milliseconds = 1
+    while channel.isActive,
+      try await channel.getOption(ChannelOptions.bufferedWritableBytes).get() > 0
+    {
+      try await Task.sleep(for: .milliseconds(milliseconds))
+      milliseconds = min(20, 2 * milliseconds)
+    }
+  }
+
+  /// Hangs up, unless it is cancelled in time.
+  private func deadline() -> Scheduled<Void> {
+    let channel = channel
+    return channel.eventLoop.scheduleTask(in: .seconds(Int64(seconds))) {
+      channel.close(promise: nil)
     }
   }
 }

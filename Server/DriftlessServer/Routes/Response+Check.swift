@@ -5,8 +5,16 @@ import Hummingbird
 extension Response {
   /// Gives the answer its check (`AnswerCheck`).
   ///
-  /// - Returns: the bytes of the body.
+  /// - Returns: the bytes of the body; none of a page of the log, which is put together when it is sent.
   mutating func checkBody(for request: Request) async throws -> ByteBuffer {
+    if let count = body.contentLength, headers[.contentType] == WirePath.logType {
+      let fields = headers
+      let value = AnswerCheck.value(
+        for: request.checked, status: status.code,
+        field: { name in HTTPField.Name(name).flatMap { fields[$0] } }, pageBytes: count)
+      if let name = HTTPField.Name(AnswerCheck.field) { headers[name] = value }
+      return ByteBuffer()
+    }
     let collected = CollectedBody()
     try await body.write(collected)
     let bytes = collected.bytes

@@ -8,25 +8,18 @@ struct ValueRoutes: Sendable {
   private let storage: any ZoneStorage
   private let metrics: ServerMetrics
   private let gate: Gate
-  private let bodies: RequestBodyReader
+  private let bodies: AdmittedBodies
 
-  init(
-    storage: any ZoneStorage, metrics: ServerMetrics, limits: LiveLimits, gate: Gate,
-    trim: MemoryTrim
-  ) {
+  init(storage: any ZoneStorage, metrics: ServerMetrics, bodies: AdmittedBodies) {
     self.storage = storage
     self.metrics = metrics
-    self.gate = gate
-    bodies = RequestBodyReader(limits: limits, trim: trim)
+    gate = bodies.gate
+    self.bodies = bodies
   }
 
   func add(to router: Router<ServerContext>) {
     router.put("v1/zones/:zone/values/:digest") { request, context in
-      do {
-        return try await put(request, context)
-      } catch let error as ServerError where error.code.status == 401 || error.code.status == 403 {
-        throw request.headers[.contentLength] == "0" ? error : error.closing()
-      }
+      try await AdmittedBodies.closingRefused(request) { try await put(request, context) }
     }
     router.get("v1/zones/:zone/values/:digest") { request, context in
       try await get(request, context)
@@ -49,9 +42,8 @@ struct ValueRoutes: Sendable {
       let value = LargeValue(digest: try digest(context), length: length)
     else { throw RequestQuery.malformed("length") }
     return try await bodies.withBody(
-      of: request, for: admitted.holder, bytesMax: LargeValue.pieceBytesMax
+      of: request, context, admitted, .write, bytesMax: LargeValue.pieceBytesMax, isPiece: true
     ) { body in
-      metrics.countReceived(bytes: body.count)
       let piece = ValuePiece(
         value: value, replica: replica, generation: admitted.zone.generation, first: first,
         bytes: body)

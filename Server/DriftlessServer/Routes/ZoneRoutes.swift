@@ -12,22 +12,21 @@ struct ZoneRoutes: Sendable {
   let news: ZoneNews
   let limits: LiveLimits
   private let gate: Gate
-  private let bodies: RequestBodyReader
+  private let bodies: AdmittedBodies
   private let holds: ZoneHolds
   private let memory: MemoryBudget
   private let turns = DecodingTurns()
 
-  /// - Parameter trim: told of the bodies that came.
   init(
     storage: any ZoneStorage, metrics: ServerMetrics, news: ZoneNews, limits: LiveLimits,
-    gate: Gate, trim: MemoryTrim
+    bodies: AdmittedBodies
   ) {
     self.storage = storage
     self.metrics = metrics
     self.news = news
     self.limits = limits
-    self.gate = gate
-    bodies = RequestBodyReader(limits: limits, trim: trim)
+    gate = bodies.gate
+    self.bodies = bodies
     holds = ZoneHolds(limits: limits)
     memory = MemoryBudget("large pushes", most: limits.valuesInMemoryBytesMax)
   }
@@ -44,13 +43,13 @@ struct ZoneRoutes: Sendable {
           floor: floor, valueBytesMax: takesValues ? limits.largestValue : nil))
     }
     router.post("v1/zones/:zone/changes") { request, context in
-      try await Self.closingRefused(request) { try await push(request, context) }
+      try await AdmittedBodies.closingRefused(request) { try await push(request, context) }
     }
     router.post("v1/zones/:zone/refill") { request, context in
-      try await Self.closingRefused(request) { try await refill(request, context) }
+      try await AdmittedBodies.closingRefused(request) { try await refill(request, context) }
     }
     router.post("v1/zones/:zone/common") { request, context in
-      try await Self.closingRefused(request) { try await common(request, context) }
+      try await AdmittedBodies.closingRefused(request) { try await common(request, context) }
     }
     router.get("v1/zones/:zone/changes") { request, context in try await pull(request, context) }
   }
@@ -68,17 +67,6 @@ struct ZoneRoutes: Sendable {
     return admitted
   }
 
-  /// Who may not push does not get a body read, however long it is.
-  private static func closingRefused(
-    _ request: Request, _ body: () async throws -> Response
-  ) async throws -> Response {
-    do {
-      return try await body()
-    } catch let error as ServerError where error.code.status == 401 || error.code.status == 403 {
-      throw request.headers[.contentLength] == "0" ? error : error.closing()
-    }
-  }
-
   private static func info(
     _ zone: ZoneRecord, time: UInt64, mayWrite: Bool, floor: UInt64, valueBytesMax: Int?
   ) -> ZoneInfo {
@@ -94,8 +82,7 @@ struct ZoneRoutes: Sendable {
   private func push(_ request: Request, _ context: ServerContext) async throws -> Response {
     let admitted = try await admit(request, context, .write)
     let zone = admitted.zone
-    return try await bodies.withBody(of: request, for: admitted.holder) { body in
-      metrics.countReceived(bytes: body.count)
+    return try await bodies.withBody(of: request, context, admitted, .write) { body in
       let header = try PushReader(limits: limits.current).header(of: body)
       // Who speaks of a generation that is gone takes another replica ID: this one is not to be bound.
       guard header.cursor.generation == zone.generation else {
@@ -207,8 +194,7 @@ struct ZoneRoutes: Sendable {
   private func refill(_ request: Request, _ context: ServerContext) async throws -> Response {
     let admitted = try await admit(request, context, .write)
     let zone = admitted.zone
-    return try await bodies.withBody(of: request, for: admitted.holder) { body in
-      metrics.countReceived(bytes: body.count)
+    return try await bodies.withBody(of: request, context, admitted, .write) { body in
       let entries = try PullPage.entries(of: body)
       let place = try await take(entries, admitted)
       context.logger.notice(
@@ -250,7 +236,7 @@ struct ZoneRoutes: Sendable {
   private func common(_ request: Request, _ context: ServerContext) async throws -> Response {
     let admitted = try await admit(request, context, .read)
     let zone = admitted.zone
-    return try await bodies.withBody(of: request, for: admitted.holder) { body in
+    return try await bodies.withBody(of: request, context, admitted, .read) { body in
       try JSONNames.check(body)
       guard let asked = try? JSONDecoder().decode(CommonPlaceRequest.self, from: body),
         asked.marks.count <= limits.commonPlacesMax

@@ -5,13 +5,15 @@ import Foundation
 #endif
 
 /// One line of the record of who did what to a server: an operator's command, or what a server refused or let in.
-package struct AuditEvent: Sendable, Hashable {
-  package enum Act: String, Sendable, CaseIterable {
+public struct AuditEvent: Sendable, Hashable {
+  /// What was done.
+  public enum Act: String, Sendable, CaseIterable {
     case zoneCreated = "zone-created"
     case zoneRenamed = "zone-renamed"
     case zoneRenewed = "zone-renewed"
     case zoneDeleted = "zone-deleted"
     case zonePurged = "zone-purged"
+    case zonePutBack = "zone-put-back"
     case tokenCreated = "token-created"
     case tokenBound = "token-bound"
     case tokenRotated = "token-rotated"
@@ -32,18 +34,22 @@ package struct AuditEvent: Sendable, Hashable {
   }
 
   /// By the server's time. Milliseconds since 1970.
-  package var timeMilliseconds: Int64
+  public var timeMilliseconds: Int64
   /// Who: the user of a command's process with its host, the name of an operator, or an address.
-  package var actor: String
-  package var act: Act
-  package var zone: String?
+  public var actor: String
+  /// What was done.
+  public var act: Act
+  /// In which zone; nil where it is of none.
+  public var zone: String?
   /// What it was done to: a token's ID, a zone's new name, a file.
-  package var subject: String?
-  package var detail: String?
+  public var subject: String?
+  /// More of it, as a person reads it.
+  public var detail: String?
   /// How many of them one line stands for: refusals of an address are counted.
-  package var count = 1
+  public var count = 1
 
-  package init(
+  /// A line, by default of this process.
+  public init(
     _ act: Act, by actor: String = Self.user, zone: String? = nil, subject: String? = nil,
     detail: String? = nil, count: Int = 1, at timeMilliseconds: Int64
   ) {
@@ -62,7 +68,7 @@ package struct AuditEvent: Sendable, Hashable {
   }
 
   /// The user whose command this process is: `anna (sudo) on host`.
-  package static let user: String = {
+  public static let user: String = {
     let environment = ProcessInfo.processInfo.environment
     let own = getpwuid(getuid()).map { String(cString: $0.pointee.pw_name) } ?? "\(getuid())"
     let name = environment["SUDO_USER"].map { "\($0) (sudo)" } ?? own

@@ -209,15 +209,18 @@ package struct DataFolder: Sendable {
     let isMovedAway = names.contains {
       $0.hasPrefix(databaseName + ".") && !$0.hasSuffix(".part") && !$0.contains(".before-restore-")
     }
-    guard !isMovedAway,
-      let left = ["snapshots", databaseName + "-wal"].first(where: names.contains)
-    else { return }
+    // A server sets its reserve aside once it has a database.
+    let left = ["snapshots", databaseName + "-wal", DiskReserve.name].filter(names.contains)
+    guard !isMovedAway, !left.isEmpty else { return }
+    let files = left.map { "'\(url.path)/\($0)'" }.joined(separator: " ")
     throw ServerError(
       .damagedDatabase,
-      "\(url.path)/\(databaseName) is gone: of what the server knew there is only \(left)",
+      left == [DiskReserve.name]
+        ? "\(url.path)/\(databaseName) is gone: a server had it here, whose \(left[0]) is left"
+        : "\(url.path)/\(databaseName) is gone: of what the server knew there is only \(left[0])",
       suggestion:
         "Put a backup in its place: driftless-server restore FILE --data '\(url.path)'. To begin "
-        + "without zones and tokens, remove what is left: rm -r '\(url.path)/\(left)'")
+        + "without zones and tokens, remove what is left: rm -r \(files)")
   }
 
   /// SQLite takes a file of no bytes for a new database, and throws away the log that lies beside it.

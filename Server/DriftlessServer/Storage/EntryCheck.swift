@@ -1,13 +1,13 @@
-import DriftlessProtocol
-package import Foundation
-import Logging
+public import DriftlessProtocol
+public import Foundation
+public import Logging
 import Synchronization
 
 /// Looks at each entry of a log when it is first answered: a disk, or a hand, may have changed its bytes. Replicas refuse
 /// such an entry, each for itself; here the operator hears of it.
 ///
 /// One pass of SHA-256 over an entry in a server's life: 36 MB took less than 75 ms of a core.
-package final class EntryCheck: Sendable {
+public final class EntryCheck: Sendable {
   private struct State {
     /// Sequence numbers that need no look any more, by generation.
     var seen: [UUID: IndexSet] = [:]
@@ -19,20 +19,23 @@ package final class EntryCheck: Sendable {
   /// Generations, and gaps of one, that are remembered: above it a log is looked at anew.
   private static let remembered = 10_000
 
-  init(logger: Logger) { self.logger = logger }
+  /// - Parameter logger: hears of each damaged entry once.
+  public init(logger: Logger) { self.logger = logger }
 
   /// How many entries were found to be damaged since the server was started.
   ///
   /// - Parameter generations: of these logs, since a zone that began anew, or is no more, has them no more; nil for all.
-  package func damagedEntries(of generations: Set<UUID>? = nil) -> Int {
+  public func damagedEntries(of generations: Set<UUID>? = nil) -> Int {
     state.withLock { state in
       state.damaged.filter { generations?.contains($0.key) ?? true }.values
         .reduce(0) { $0 + $1.count }
     }
   }
 
+  /// Looks at what of a page was not looked at before.
+  ///
   /// - Parameter place: the place before the page, which is the log's own.
-  func look(at page: LogPage, of zone: ZoneRecord, after place: LogMark) {
+  public func look(at page: LogPage, of zone: ZoneRecord, after place: LogMark) {
     let unseen = state.withLock { state in
       let seen = state.seen[zone.generation] ?? IndexSet()
       return page.entries.map { !$0.isHeaderOnly && !seen.contains(Int(clamping: $0.sequence)) }

@@ -1,16 +1,17 @@
-package import Foundation
+public import Foundation
 
 /// Which properties of one object were set later than the rest, and by which sequence number.
 ///
 /// Stored as pairs of LEB128 numbers, property ID then sequence number, ascending by property ID.
-package typealias PropertySequences = SequenceList<UInt64>
+public typealias PropertySequences = SequenceList<UInt64>
 
 /// A sequence number for each of some IDs, ascending by ID: looked up in steps that grow with the logarithm of their count, and
 /// set in one pass, however many of them at once.
-package struct SequenceList<ID: Comparable & Sendable>: Sendable, Equatable {
+public struct SequenceList<ID: Comparable & Sendable>: Sendable, Equatable {
   private(set) var pairs: [(property: ID, sequence: UInt64)] = []
 
-  package init() {}
+  /// None.
+  public init() {}
 
   package var count: Int { pairs.count }
 
@@ -73,7 +74,8 @@ package struct SequenceList<ID: Comparable & Sendable>: Sendable, Equatable {
     pairs = merged + rest
   }
 
-  package static func == (left: Self, right: Self) -> Bool {
+  /// Whether they have the same numbers for the same IDs.
+  public static func == (left: Self, right: Self) -> Bool {
     left.pairs.elementsEqual(right.pairs, by: ==)
   }
 }
@@ -81,7 +83,8 @@ package struct SequenceList<ID: Comparable & Sendable>: Sendable, Equatable {
 // MARK: - Stored form
 
 extension SequenceList<UInt64> {
-  package var encoded: Data {
+  /// The bytes for a row.
+  public var encoded: Data {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(6 * pairs.count)
     for (property, sequence) in pairs {
@@ -92,7 +95,7 @@ extension SequenceList<UInt64> {
   }
 
   /// - Throws: `ServerError` (`.storage`) when the bytes are not what `encoded` gives.
-  package init(encoded data: Data) throws {
+  public init(encoded data: Data) throws {
     self.init()
     let bytes = [UInt8](data)
     var place = 0

@@ -2,22 +2,24 @@ import DriftlessProtocol
 import Foundation
 
 /// What an operator says of a purge.
-package struct PurgeOptions: Sendable {
+public struct PurgeOptions: Sendable {
   /// Days for which each entry is kept in any case.
-  package var keepDays = 90
+  public var keepDays = 90
   /// Days for which a replica that was seen keeps what it has not read.
-  package var replicaDays = 365
+  public var replicaDays = 365
   /// A new replica of each model in use has joined by the zone's snapshot: what only a model tells, the operator has seen.
-  package var isTried = false
-  package var isDryRun = false
+  public var isTried = false
+  /// Whether nothing is changed, and what would be is told.
+  public var isDryRun = false
   /// It begins though the disk may have no room for it.
-  package var isForced = false
+  public var isForced = false
   /// No entry after this one goes.
-  package var through = UInt64.max
+  public var through = UInt64.max
   /// What there is room for; nil for what the file system says. Bytes.
-  package var freeBytes: (@Sendable () -> Int?)?
+  public var freeBytes: (@Sendable () -> Int?)?
 
-  package init(
+  /// What is not said is as it usually is.
+  public init(
     keepDays: Int = 90, replicaDays: Int = 365, isTried: Bool = false, isDryRun: Bool = false,
     isForced: Bool = false, through: UInt64 = .max
   ) {
@@ -30,7 +32,7 @@ package struct PurgeOptions: Sendable {
   }
 
   /// The most days of either.
-  package static let daysMax = 36_500
+  public static let daysMax = 36_500
 }
 
 /// Up to where a log may be purged, and what says so.

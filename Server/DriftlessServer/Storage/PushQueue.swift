@@ -13,6 +13,7 @@ struct PushQueue: Sendable {
 
   private var turns: ZoneTurns<Pending>
   private(set) var isDraining = false
+  var count: Int { turns.count }
 
   /// - Parameter isShared: Whether pushes of several zones wait here.
   init(isShared: Bool) { turns = ZoneTurns(credit: isShared ? Self.turnCost : Self.unboundedCost) }

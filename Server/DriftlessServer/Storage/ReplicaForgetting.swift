@@ -1,31 +1,52 @@
-package import Foundation
+public import Foundation
 
 /// Which replicas of a zone an operator has forgotten.
-package enum ForgettingChoice: Sendable {
+public enum ForgettingChoice: Sendable {
   case named([UUID])
   /// Those that were not seen for so many days before a replica of the zone was seen last. Time in which nobody was seen is no
   /// time of absence: it may be a clock that leapt.
   case unseen(days: Int)
 
   /// The most days.
-  package static let daysMax = 36_500
+  public static let daysMax = 36_500
 }
 
 /// A replica that was forgotten, or would be.
-package struct ForgottenReplica: Sendable {
-  package let report: ReplicaReport
+public struct ForgottenReplica: Sendable {
+  /// What was known of it.
+  public let report: ReplicaReport
   /// IDs of the tokens that are bound to it and are good still: who has one may come back by it.
-  package let boundTokens: [String]
+  public let boundTokens: [String]
+
+  /// All that there is to say of one.
+  public init(
+    report: ReplicaReport, boundTokens: [String]
+  ) {
+    self.report = report
+    self.boundTokens = boundTokens
+  }
 }
 
 /// What a command that forgets replicas did, or would do.
-package struct ForgettingReport: Sendable {
-  package let zone: String
+public struct ForgettingReport: Sendable {
+  /// The name of the zone.
+  public let zone: String
   /// Those that were not seen for longest come first.
-  package let replicas: [ForgottenReplica]
+  public let replicas: [ForgottenReplica]
   /// Those that were asked for and had been forgotten before.
-  package let before: [UUID]
-  package let isDryRun: Bool
+  public let before: [UUID]
+  /// Whether nothing is changed, and what would be is told.
+  public let isDryRun: Bool
+
+  /// All that there is to say of one.
+  public init(
+    zone: String, replicas: [ForgottenReplica], before: [UUID], isDryRun: Bool
+  ) {
+    self.zone = zone
+    self.replicas = replicas
+    self.before = before
+    self.isDryRun = isDryRun
+  }
 }
 
 /// Who is to be forgotten, of the replicas that a zone knows.

@@ -1,7 +1,7 @@
-import DriftlessProtocol
+public import DriftlessProtocol
 
 /// How much of pushes whose last part has not come may wait beside the logs. In bytes.
-struct StagedRoom {
+public struct StagedRoom: Sendable {
   /// Of the push that a part is of, without the part itself: one that comes again takes no more room.
   let own: Int
   /// Of other pushes of its replica.
@@ -9,8 +9,20 @@ struct StagedRoom {
   /// Of other replicas.
   let foreign: Int
 
-  /// Whether a part's push would have room only where pushes go that nobody goes on with.
-  func isCrowded(by part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits) -> Bool {
+  /// What waits.
+  ///
+  /// - Parameters:
+  ///   - own: of the push that a part is of, without the part itself.
+  ///   - others: of other pushes of its replica.
+  ///   - foreign: of other replicas, in all zones.
+  public init(own: Int, others: Int, foreign: Int) {
+    self.own = own
+    self.others = others
+    self.foreign = foreign
+  }
+
+  /// Whether a part's push would have room only where pushes go that nobody goes on with: a storage lets go of such first.
+  public func isCrowded(by part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits) -> Bool {
     let wanted = max(own + part.frame.count, Int(header.pushMebibytes) << 20)
     return foreign + others + wanted > limits.stagedBytesMax
   }
@@ -21,7 +33,7 @@ struct StagedRoom {
   /// may be, sends them again.
   ///
   /// - Throws: `ServerError`: `.tooLarge` for a push that never has room, `.busy` for one that has none now.
-  func takesOthers(
+  public func takesOthers(
     for part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits
   ) throws -> Bool {
     let declared = Int(header.pushMebibytes) << 20
@@ -49,8 +61,13 @@ struct StagedRoom {
 extension ChangeSetHeader {
   /// Refuses a part that is not of the push whose parts are here under its number: another copy of the store sends it.
   ///
-  /// - Parameter staged: The header of a part that is here, of the same replica and number.
-  func checkCopies(
+  /// A storage that takes pushes in parts asks this of each part, before it makes room for it.
+  ///
+  /// - Parameters:
+  ///   - number: the push's.
+  ///   - staged: the header of a part that is here, of the same replica and number; nil where that part is not here.
+  /// - Throws: `ProtocolError` (`forked`), and what `staged` throws.
+  public func checkCopies(
     of number: UInt64, staged: (UInt16) throws -> ChangeSetHeader?
   ) throws {
     if try staged(part).map({ $0.digest != digest }) ?? false

@@ -45,7 +45,8 @@ final class StagingLine: Sendable {
         guard state.turns.count < most || !state.turns.isWaiting(for: zone) else {
           return .failure(
             ServerError.busy(
-              "too many parts of large pushes, or pieces of large values, wait for the disk"))
+              "too many parts of large pushes, pieces of large values, or refills wait for the disk"
+            ))
         }
         state.turns.add(waiter, of: zone, cost: cost)
         return nil

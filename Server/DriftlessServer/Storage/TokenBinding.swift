@@ -1,7 +1,7 @@
-package import Foundation
+public import Foundation
 
 /// Which replicas may use a token.
-package enum TokenBinding: Sendable, Hashable {
+public enum TokenBinding: Sendable, Hashable {
   /// Any.
   case none
   /// The one that uses it first, and nobody has so far.
@@ -13,7 +13,7 @@ package enum TokenBinding: Sendable, Hashable {
   var renewed: TokenBinding { self == .none ? .none : .first }
 
   /// The replica that it is to; nil for none.
-  package var replica: UUID? {
+  public var replica: UUID? {
     if case .to(let replica) = self { replica } else { nil }
   }
 }

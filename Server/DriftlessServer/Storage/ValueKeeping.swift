@@ -20,7 +20,7 @@ protocol ValueSource: Sendable {
 /// Large values of a storage: taken in, looked at and given out, a piece in memory at a time.
 struct ValueKeeping<Source: ValueSource>: KeptValues {
   let source: Source
-  let seen: SeenValues
+  let seen: SeenValues<Source.Tables.Row>
   let limits: LiveLimits
   let clock: ServerClock
   let logger: Logger
@@ -51,7 +51,9 @@ struct ValueKeeping<Source: ValueSource>: KeptValues {
   private func finish(
     _ upload: Source.Tables.Row, of value: LargeValue, by replica: UUID, in zone: ZoneRecord
   ) async throws -> ValueState {
-    let isGood = try await isWhole(value, upload, in: zone)
+    let isGood = try await seen.look(at: upload, of: zone) {
+      try await isWhole(value, upload, in: zone)
+    }
     try await write(zone) { try $0.finish(upload, of: value, by: replica, isGood: isGood) }
     let isThere = try await missing([value], in: zone).isEmpty
     guard isThere else { throw ServerError(ProtocolError.damagedValue(value)) }
@@ -116,11 +118,14 @@ struct ValueKeeping<Source: ValueSource>: KeptValues {
     let whole = try await source.readValues(of: zone) { try $0.whole(digest) }
     guard let (row, length) = whole else { return nil }
     let value = LargeValue(digest: digest, length: UInt64(clamping: length))
-    if let value, try await isWhole(value, row, in: zone) {
+    let isGood = try await seen.look(at: row, of: zone) {
+      // Another look may have ended meanwhile.
+      if seen.has(digest, of: zone) { return true }
+      guard let value, try await isWhole(value, row, in: zone) else { return false }
       seen.note(digest, of: zone)
-      return nil
+      return true
     }
-    return Damaged(row: row, digest: digest, length: length)
+    return isGood ? nil : Damaged(row: row, digest: digest, length: length)
   }
 
   /// A damaged value goes, so that it is missing and can be sent again; the log still names it.
@@ -144,16 +149,23 @@ struct ValueKeeping<Source: ValueSource>: KeptValues {
   }
 }
 
-/// The values that were looked at since the server was started.
-final class SeenValues: Sendable {
+/// The values that were looked at since the server was started, and those that are looked at.
+final class SeenValues<Row: Hashable & Sendable>: Sendable {
   private struct Place: Hashable {
     let zone: Int64
     let digest: Data
   }
 
+  private struct RowPlace: Hashable {
+    let zone: Int64
+    let row: Row
+  }
+
+  private let looks = Mutex<[RowPlace: Task<Bool, any Error>]>([:])
+
   private let seen = Mutex<Set<Place>>([])
   /// Above it they are looked at anew.
-  private static let remembered = 100_000
+  private let remembered = 100_000
 
   func has(_ digest: Data, of zone: ZoneRecord) -> Bool {
     seen.withLock { $0.contains(Place(zone: zone.id, digest: digest)) }
@@ -161,9 +173,29 @@ final class SeenValues: Sendable {
 
   func note(_ digest: Data, of zone: ZoneRecord) {
     seen.withLock { seen in
-      if seen.count >= Self.remembered { seen = [] }
+      if seen.count >= remembered { seen = [] }
       seen.insert(Place(zone: zone.id, digest: digest))
     }
+  }
+
+  /// Reads a value once, however many want to know whether it is well: who comes while it is read hears what that found.
+  ///
+  /// - Parameter body: whether it is what its digest says.
+  func look(
+    at row: Row, of zone: ZoneRecord, _ body: @escaping @Sendable () async throws -> Bool
+  ) async throws -> Bool {
+    let place = RowPlace(zone: zone.id, row: row)
+    let look = looks.withLock { looks in
+      if let look = looks[place] { return look }
+      // It goes on where the one who began it does not wait any more.
+      let look = Task {
+        defer { self.looks.withLock { $0[place] = nil } }
+        return try await body()
+      }
+      looks[place] = look
+      return look
+    }
+    return try await look.value
   }
 }
 

@@ -4,7 +4,7 @@ import Foundation
 /// What the rules of large values (`ValueIntake`) read and write of one zone: one answer to it a database.
 protocol ValueTables {
   /// Names a row: one replica's upload of a value, or the whole. None is another's later.
-  associatedtype Row: Sendable, Equatable
+  associatedtype Row: Sendable, Hashable
 
   var zone: ZoneRecord { get }
 
@@ -13,7 +13,7 @@ protocol ValueTables {
 
   /// From now on until the transaction ends nobody else begins, ends, names or lets go of a value of the zone.
   ///
-  /// - Throws: `ServerError` (`.noZone`).
+  /// - Throws: `ServerError` (`.noZone`), also where another zone has its number by now.
   func hold() throws
 
   /// From now on until the transaction ends nobody else begins a value of any zone. Who calls holds its own zone.
@@ -86,6 +86,9 @@ protocol ValueTables {
   // MARK: What is there
 
   func missing(_ values: [LargeValue]) throws -> [LargeValue]
+
+  /// Rows of those values that the zone has whole and nothing names.
+  func unnamed(_ values: [LargeValue]) throws -> [Row]
   func whole(_ digest: Data) throws -> (row: Row, length: Int64)?
 
   /// Some bytes of a whole value, up to the end of a piece; nil when the zone does not have it.

@@ -1,11 +1,16 @@
-package import DriftlessProtocol
+public import DriftlessProtocol
 import Foundation
 
 /// What an operator does to zones and tokens, whatever database holds them, while servers run or not.
-package protocol ZoneAdministration {
+public protocol ZoneAdministration {
+  /// All zones, by name.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func zones() throws -> [ZoneRecord]
 
   /// A zone's snapshot; nil when there is none.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func snapshot(of zone: ZoneRecord) throws -> Snapshot?
 
   /// Adds up a zone's log to a snapshot; pushes go on meanwhile.
@@ -14,6 +19,8 @@ package protocol ZoneAdministration {
   func foldZone(_ name: String) throws -> Snapshot
 
   /// The last entry of a zone's log whose change set may be gone; 0 where none was purged.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func floor(of zone: ZoneRecord) throws -> UInt64
 
   /// Shortens a zone's log; replicas that are below the floor go on by its snapshot.
@@ -34,15 +41,21 @@ package protocol ZoneAdministration {
   /// - Throws: `ServerError` (`.noZone`).
   func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord
 
-  /// Gives a zone another name. Its tokens go on being of it; its replicas have to be enrolled at the new name.
+  /// The large values that a zone has and its log names: replicas may have let go of theirs since.
+  ///
+  /// - Throws: `ServerError` (`.noZone`).
+  func namedValues(of name: String) throws -> NamedValues
+
+  /// Gives a zone another name. Its tokens go on being of it, and replicas that have synced with it find it by its identity.
   ///
   /// - Throws: `ServerError`: `.noZone`, `.badName`, `.exists`.
   func renameZone(_ name: String, to other: String) throws -> ZoneRecord
 
   /// Deletes a zone with its log and its tokens. Its replicas keep what they hold, and are refused from now on.
   ///
-  /// - Throws: `ServerError` (`.noZone`).
-  func deleteZone(_ name: String) throws
+  /// - Returns: where the zone is gone, and some of what it had is left: why. Who serves lets go of it later. Nil where nothing is.
+  /// - Throws: `ServerError` (`.noZone`; `.locked` where an older program serves), and then the zone is there.
+  @discardableResult func deleteZone(_ name: String) throws -> ServerError?
 
   /// Sets bounds of one zone, or takes them away; a server goes by them with the next push.
   ///
@@ -52,6 +65,12 @@ package protocol ZoneAdministration {
   @discardableResult func changeLimits(
     of name: String, _ changes: [String: Int?]
   ) throws -> ZoneLimits
+
+  /// Says that a zone's log was put back to an older copy by other means than `restore`: replicas bring back what it lacks, and that
+  /// is taken whatever the bounds and the clock say, until a push comes that is no refill (``ZoneRecord/isPutBack``).
+  ///
+  /// - Throws: `ServerError` (`.noZone`).
+  @discardableResult func markPutBack(_ name: String) throws -> ZoneRecord
 
   /// - Throws: `ServerError` (`.noZone`).
   func inspectZone(_ name: String) throws -> ZoneReport
@@ -85,8 +104,13 @@ package protocol ZoneAdministration {
   func replicas(of name: String?) throws -> [ReplicaReport]
 
   /// The server's time, by which ends of tokens are judged: it may be ahead of the host's clock.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func serverMilliseconds() throws -> Int64
 
+  /// All tokens, those too that were revoked.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func tokens() throws -> [TokenRecord]
 
   /// Makes a token. Its text is known only now: the database keeps a hash of it.
@@ -120,6 +144,8 @@ package protocol ZoneAdministration {
   func revokeToken(id: String) throws
 
   /// The codes for one use, those too that were used, revoked or ended in the last 30 days.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func codes() throws -> [CodeRecord]
 
   /// Makes a code for one use. Its text is known only now: the database keeps a hash of it.
@@ -138,9 +164,12 @@ package protocol ZoneAdministration {
   /// Makes all codes worthless that were not used.
   ///
   /// - Returns: those that were open until now.
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   @discardableResult func revokeCodes() throws -> [CodeRecord]
 
   /// How the server's time stands beside this host's clock, which servers by these limits go by.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func clock(at host: Int64, limits: ServerLimits) throws -> ClockReport
 
   /// Makes the server go on from this host's clock where it gave later times: after a leap ahead that it believed.
@@ -153,12 +182,18 @@ package protocol ZoneAdministration {
   func setClockBack(to host: Int64) throws -> ClockReport
 
   /// The record of who did what, from a time on, oldest first. Milliseconds since 1970.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func audit(since milliseconds: Int64) throws -> [AuditEvent]
 
   /// Reads all of the database, while servers may go on writing.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func verify() throws -> DatabaseCheck.Outcome
 
   /// Who may sign in at the status page, now or no more.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func operators() throws -> [OperatorRecord]
 
   /// Makes a token of an operator, as `createToken` makes one of a zone.
@@ -272,5 +307,15 @@ extension ZoneRecord {
       parent: ZoneParent(generation: self.generation, sequence: head, chain: chain),
       intent: intent, replacements: Array(replacements), formatLevel: formatLevel,
       newestMilliseconds: newestMilliseconds, limits: limits)
+  }
+}
+
+/// Large values of a zone.
+public struct NamedValues: Hashable, Sendable {
+  public var count: Int64
+  public var bytes: Int64
+
+  public init(count: Int64, bytes: Int64) {
+    (self.count, self.bytes) = (count, bytes)
   }
 }

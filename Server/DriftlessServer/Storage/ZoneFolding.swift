@@ -289,12 +289,19 @@ final class ZoneFolding: Sendable {
     var options = FoldOptions()
     options.pause = check
     try checkRoom(for: since + (former?.bytes ?? 0))
+    var last = last
     let folded = try logs.fold(zone, options: options) { place in
       try check()
       trimsMemory()
       let request = PageRequest(
         after: place, bytesMax: limits.pageBytesMax, entriesMax: limits.pageEntriesMax)
-      return try logs.entries(of: zone, request).filter { $0.sequence <= last }
+      let entries = try logs.entries(of: zone, request)
+      // A log never ends within a push, nor does what it comes to, also where it was stopped within one.
+      for entry in entries.prefix(1) where try entry.header.part > 1 {
+        last = max(last, try entry.endOfPush)
+      }
+      if let end = try entries.first(where: { $0.sequence == last })?.endOfPush { last = end }
+      return entries.filter { $0.sequence <= last }
     }
     metrics.countFold(failed: false)
     logger.info(
@@ -304,6 +311,20 @@ final class ZoneFolding: Sendable {
         "bytes": "\(folded.bytes)", "log": "\(since)",
       ])
     return folded
+  }
+}
+
+extension LogEntry {
+  fileprivate var header: ChangeSetHeader {
+    get throws { try ChangeSetDecoder().decodeHeader(bytes) }
+  }
+
+  /// The last entry of the push that this one is of.
+  fileprivate var endOfPush: UInt64 {
+    get throws {
+      let header = try header
+      return sequence + UInt64(header.parts - header.part)
+    }
   }
 }
 

@@ -1,17 +1,21 @@
 import Foundation
 
 /// Bounds of one zone beside those of the server, which hold as well (`ServerLimits`). They are in force with the next push.
-package struct ZoneLimits: Sendable, Hashable {
+public struct ZoneLimits: Sendable, Hashable {
   /// Bytes of the log's entries, as far as they were not purged. A push that passes them gets 507.
-  package var logBytesMax: Int?
+  public var logBytesMax: Int?
   /// Entries of the log that were not purged. A further push gets 507.
-  package var logEntriesMax: Int?
+  public var logEntriesMax: Int?
   /// Bytes of the zone's large values, those too that come. A further one gets 507.
-  package var largeValueBytesMax: Int?
+  public var largeValueBytesMax: Int?
   /// Replicas that may push to the zone. A further one gets 507.
-  package var replicasMax: Int?
+  public var replicasMax: Int?
 
-  package init() {}
+  /// None.
+  public init() {}
+
+  /// How much a refill may pass a bound by, where nothing says that the log was put back: so may one that was, by another's hand.
+  static func refillMost(_ most: Int) -> Int { most + most / 8 }
 
   private static let fields: [(String, any WritableKeyPath<ZoneLimits, Int?> & Sendable)] = [
     ("logBytesMax", \.logBytesMax), ("logEntriesMax", \.logEntriesMax),
@@ -19,9 +23,10 @@ package struct ZoneLimits: Sendable, Hashable {
   ]
 
   /// The names that a zone's bounds have.
-  package static var names: [String] { fields.map(\.0) }
+  public static var names: [String] { fields.map(\.0) }
 
-  package static func meaning(of name: String) -> String {
+  /// What a bound of that name is, for people.
+  public static func meaning(of name: String) -> String {
     switch name {
     case "logBytesMax": "bytes of the log's entries"
     case "logEntriesMax": "entries of the log"
@@ -32,19 +37,19 @@ package struct ZoneLimits: Sendable, Hashable {
   }
 
   /// A bound by its name; nil where there is none.
-  package subscript(_ name: String) -> Int? {
+  public subscript(_ name: String) -> Int? {
     Self.fields.first { $0.0 == name }.flatMap { self[keyPath: $0.1] }
   }
 
   /// Those that there are, by name.
-  package var all: [(name: String, value: Int)] {
+  public var all: [(name: String, value: Int)] {
     Self.fields.compactMap { name, path in self[keyPath: path].map { (name, $0) } }
   }
 
   /// Sets a bound, or takes it away.
   ///
   /// - Throws: `ServerError` (`.badLimits`) that names it.
-  package mutating func set(_ name: String, to value: Int?) throws {
+  public mutating func set(_ name: String, to value: Int?) throws {
     guard let path = Self.fields.first(where: { $0.0 == name })?.1 else {
       throw Self.refusal("\"\(name.prefix(100))\" is no bound of a zone")
     }
@@ -61,15 +66,6 @@ package struct ZoneLimits: Sendable, Hashable {
         + "server's (serve --limits).")
   }
 
-  /// Of rows of a database, as `logBytesMax=1000,replicasMax=5`. What this program does not know it goes without.
-  init(rows text: String?) {
-    for row in (text ?? "").split(separator: ",") {
-      let parts = row.split(separator: "=")
-      guard parts.count == 2, let value = Int(parts[1]) else { continue }
-      try? set(String(parts[0]), to: value)
-    }
-  }
-
   /// What is otherwise than there, for the record of who did what.
   func changes(from other: ZoneLimits) -> String {
     Self.names.filter { self[$0] != other[$0] }.map { name in
@@ -80,6 +76,32 @@ package struct ZoneLimits: Sendable, Hashable {
 
   /// How many entries are added up at most by one push, where a zone's log has not been before: others wait so long.
   static let entriesAtOnce = 20_000
+}
+
+/// What the tables `zone_limit` have of a zone: its bounds, and beside them, as a row of its own name, that its log was put back.
+/// An older program passes over names that it does not know.
+struct ZoneLimitRows {
+  /// The name of the row.
+  static let putBackName = "putBack"
+
+  var limits = ZoneLimits()
+  var isPutBack = false
+
+  init(_ zone: ZoneRecord) { (limits, isPutBack) = (zone.limits, zone.isPutBack) }
+
+  /// Of rows, as `logBytesMax=1000,putBack=1`. What this program does not know it goes without.
+  init(_ text: String?) {
+    for row in (text ?? "").split(separator: ",") {
+      let parts = row.split(separator: "=")
+      guard parts.count == 2, let value = Int(parts[1]) else { continue }
+      if parts[0] == Self.putBackName { isPutBack = true }
+      try? limits.set(String(parts[0]), to: value)
+    }
+  }
+
+  var rows: [(name: String, value: Int)] {
+    limits.all + (isPutBack ? [(Self.putBackName, 1)] : [])
+  }
 }
 
 extension ServerError {

@@ -17,6 +17,9 @@ final class ZoneLines: Sendable {
   /// Of how many zones something is done.
   var zones: Int { state.withLock { $0.lines.count } }
 
+  /// How many wait.
+  var waiting: Int { state.withLock { $0.lines.values.reduce(0) { $0 + $1.count } } }
+
   /// Does something when it is its turn.
   ///
   /// - Parameters:
@@ -27,7 +30,8 @@ final class ZoneLines: Sendable {
     of zone: Int64, bytes: Int, most: (count: Int, bytes: Int), _ body: () async throws -> Result
   ) async throws -> Result {
     guard await enter(zone, bytes, most) else {
-      throw ServerError.busy("too many large values wait for zones that others write to")
+      throw ServerError.busy(
+        "too many refills, or large values, wait for zones that others write to")
     }
     defer { leave(zone, bytes) }
     return try await body()

@@ -1,11 +1,11 @@
-package import Foundation
+public import Foundation
 import Synchronization
 
 /// Tells those who wait for a zone's log to grow that it did: the long polls. A log is known by its
 /// generation, so that one that begins anew is waited for anew.
-package final class ZoneNews: Sendable {
+public final class ZoneNews: Sendable {
   /// How a wait ended.
-  package enum Ending: Sendable {
+  public enum Ending: Sendable {
     /// It waited, and was woken.
     case woken
     /// There was nothing to wait for, or nobody waits any more.
@@ -26,20 +26,41 @@ package final class ZoneNews: Sendable {
   }
 
   private let state = Mutex(State())
-  private let heads = Mutex<[UUID: UInt64]>([:])
+  private let ends = Mutex<[UUID: UInt64]>([:])
   private let waitersMax: @Sendable () -> Int
 
   /// - Parameter waitersMax: asked anew for each who waits.
-  package init(waitersMax: @autoclosure @escaping @Sendable () -> Int) {
+  public init(waitersMax: @autoclosure @escaping @Sendable () -> Int) {
     self.waitersMax = waitersMax
   }
 
   /// How many wait now.
-  package var waiting: Int { state.withLock { $0.count } }
+  public var waiting: Int { state.withLock { $0.count } }
+
+  /// Where logs end, as far as that was told, by their generations.
+  package var heads: [UUID: UInt64] { ends.withLock { $0 } }
+
+  /// Forgets the ends of logs that are no more: else they would pile up with each zone that is deleted or renewed.
+  ///
+  /// - Parameter living: the generations that there are, asked after those that are known here were looked up: one that begins
+  ///   meanwhile stays.
+  package func forgetDead(_ living: () async throws -> Set<UUID>) async rethrows {
+    let known = Set(heads.keys)
+    guard !known.isEmpty else { return }
+    let dead = known.subtracting(try await living())
+    ends.withLock { for generation in dead { $0[generation] = nil } }
+  }
+
+  /// Says that a generation's log has lost what it had above `head`: who waits for it to grow past that waits from now on.
+  ///
+  /// - Parameter told: where it was told to end; a log of which something else is known by now is left alone.
+  package func putBack(_ zone: UUID, from told: UInt64, to head: UInt64) {
+    ends.withLock { if $0[zone] == told { $0[zone] = head } }
+  }
 
   /// Says that a generation's log now ends at `head`.
-  package func publish(_ zone: UUID, head: UInt64) {
-    heads.withLock { $0[zone] = max($0[zone] ?? 0, head) }
+  public func publish(_ zone: UUID, head: UInt64) {
+    ends.withLock { $0[zone] = max($0[zone] ?? 0, head) }
     let woken = state.withLock { state in
       let reached = state.waiters[zone, default: [:]].filter { $0.value.after < head }
       for id in reached.keys { state.waiters[zone]?[id] = nil }
@@ -51,7 +72,7 @@ package final class ZoneNews: Sendable {
   }
 
   /// Ends all waiting, so that each looks again whether it may go on.
-  package func wakeAll() {
+  public func wakeAll() {
     let woken = state.withLock { state in
       defer {
         state.waiters = [:]
@@ -66,7 +87,7 @@ package final class ZoneNews: Sendable {
   /// when too many wait already.
   ///
   /// - Returns: how the wait ended.
-  @discardableResult package func wait(_ zone: UUID, after: UInt64) async -> Ending {
+  @discardableResult public func wait(_ zone: UUID, after: UInt64) async -> Ending {
     let id = state.withLock { state in
       state.nextWaiter += 1
       return state.nextWaiter
@@ -74,7 +95,7 @@ package final class ZoneNews: Sendable {
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let ending: Ending? = state.withLock { state in
-          let grown = heads.withLock { $0[zone] ?? 0 } > after
+          let grown = ends.withLock { $0[zone] ?? 0 } > after
           // Cancellation that came first finds no waiter; this check then sees it.
           if grown || Task.isCancelled { return .over }
           if state.count >= waitersMax() { return .full }

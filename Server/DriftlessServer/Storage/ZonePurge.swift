@@ -2,23 +2,48 @@ import DriftlessProtocol
 import Foundation
 
 /// What a purge did, or would do.
-package struct PurgeReport: Sendable {
-  package let zone: String
+public struct PurgeReport: Sendable {
+  /// The name of the zone.
+  public let zone: String
   /// The last entry whose change set goes; 0 for none.
-  package let floor: UInt64
-  package let formerFloor: UInt64
-  package let head: UInt64
+  public let floor: UInt64
+  /// The floor before.
+  public let formerFloor: UInt64
+  /// The last sequence number of the zone's log.
+  public let head: UInt64
   /// What keeps the floor from being higher: `age`, `replica`, `staged`, `through` or `head`.
-  package let bound: String
+  public let bound: String
   /// Change sets that go, and their bytes.
-  package let entries: Int
-  package let bytes: Int64
+  public let entries: Int
+  /// Bytes of the change sets that go.
+  public let bytes: Int64
   /// Where the snapshot stands that replicas below the floor take; nil where none was made.
-  package let snapshotPlace: UInt64?
-  package let snapshotBytes: Int?
+  public let snapshotPlace: UInt64?
+  /// Bytes of that snapshot.
+  public let snapshotBytes: Int?
   /// Replicas that stand below the floor, those furthest behind first.
-  package let below: [ReplicaReport]
-  package let isDryRun: Bool
+  public let below: [ReplicaReport]
+  /// Whether nothing is changed, and what would be is told.
+  public let isDryRun: Bool
+
+  /// All that there is to say of one.
+  public init(
+    zone: String, floor: UInt64, formerFloor: UInt64, head: UInt64, bound: String, entries: Int,
+    bytes: Int64, snapshotPlace: UInt64?, snapshotBytes: Int?, below: [ReplicaReport],
+    isDryRun: Bool
+  ) {
+    self.zone = zone
+    self.floor = floor
+    self.formerFloor = formerFloor
+    self.head = head
+    self.bound = bound
+    self.entries = entries
+    self.bytes = bytes
+    self.snapshotPlace = snapshotPlace
+    self.snapshotBytes = snapshotBytes
+    self.below = below
+    self.isDryRun = isDryRun
+  }
 }
 
 /// The database whose log is purged, while servers serve it or not.

@@ -1,6 +1,6 @@
-package import DriftlessProtocol
-package import Foundation
-package import Logging
+public import DriftlessProtocol
+public import Foundation
+public import Logging
 
 /// Where zones, tokens and logs live. The routes know only this; SQLite and PostgreSQL are answers to it.
 ///
@@ -8,23 +8,30 @@ package import Logging
 /// * sequence numbers of a zone are dense, 1, 2, 3 …, in commit order;
 /// * an append is durable before it returns, and has one effect however often it arrives;
 /// * what `page` gives is what was appended, byte for byte.
-package protocol ZoneStorage: Sendable {
+public protocol ZoneStorage: Sendable {
   /// The server's time, milliseconds since 1970: never less than what was given before.
   func time() async -> UInt64
 
   /// The zone of that name; nil when there is none.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func zone(named name: String) async throws -> ZoneRecord?
 
   /// The token of that ID, revoked or not; nil when there is none.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func token(id: String) async throws -> TokenRecord?
 
   /// Binds a token to a replica, where it is to be bound and nobody has used it so far.
   ///
   /// - Returns: to whom it is bound now.
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func bind(_ token: TokenRecord, to replica: UUID) async throws -> TokenBinding
 
   /// Makes the token for which a code stands, or finds that it did so before. One code makes one token, however many ask at
   /// one time.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func use(_ use: CodeUse) async throws -> CodeUse.Outcome
 
   /// Takes note that a replica was there, for the operator.
@@ -34,16 +41,24 @@ package protocol ZoneStorage: Sendable {
   func audit(_ events: [AuditEvent]) async
 
   /// The token of an operator of that ID, revoked or not; nil when there is none.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func operatorToken(id: String) async throws -> OperatorRecord?
 
   /// What the status page shows: the storage, and zones from a name on. It costs what so many zones cost, however many there
   /// are and however long their logs.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func look(from name: String, count: Int) async throws -> StorageLook
 
   /// The replicas of a zone that were seen, those furthest behind first; nil where that is not kept.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func replicas(of zone: ZoneRecord, countMax: Int) async throws -> [ReplicaReport]?
 
   /// The generations of all zones.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func generations() async throws -> Set<UUID>
 
   /// Whether a push of so many bytes could be stored now.
@@ -71,11 +86,11 @@ package protocol ZoneStorage: Sendable {
   ///
   /// - Parameter entries: each with its frame as read.
   /// - Throws: `ServerError` (`.diverged`) when the log does not go on with them.
-  func refill(
-    _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
-  ) async throws -> LogMark
+  func refill(_ entries: [Refill], of zone: ZoneRecord) async throws -> LogMark
 
   /// The highest of some places that is the log's own; nil when none is.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func commonPlace(of marks: [LogMark], in zone: ZoneRecord) async throws -> LogMark?
 
   /// The log after a place.
@@ -84,15 +99,23 @@ package protocol ZoneStorage: Sendable {
   func page(of zone: ZoneRecord, _ request: PageRequest) async throws -> LogPage
 
   /// The last entry of the log whose change set may be gone; 0 where none was purged.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func floor(of zone: ZoneRecord) async throws -> UInt64
 
   /// What the log comes to at a place of it; nil where it has not been added up.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func snapshot(of zone: ZoneRecord) async throws -> Snapshot?
 
   /// What stands for the entries that were purged; nil where none were.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func keptSnapshot(of zone: ZoneRecord) async throws -> Snapshot?
 
   /// A piece of a file that the zone's snapshot names, or the one before it; nil for any other.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func segment(
     _ name: String, of zone: ZoneRecord, first: Int, count: Int
   ) async throws -> Data?
@@ -123,9 +146,13 @@ package protocol ZoneStorage: Sendable {
   func value(_ digest: Data, of zone: ZoneRecord, first: Int, count: Int) async throws -> Data
 
   /// Those of some large values that a zone does not have.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func missing(_ values: [LargeValue], in zone: ZoneRecord) async throws -> [LargeValue]
 
   /// Large values that the zone's log names and the zone lacks, in the order of their digests, after one.
+  ///
+  /// - Throws: `ServerError` (`.busy`, `.storage`) where the database cannot be asked.
   func lostValues(
     of zone: ZoneRecord, after digest: Data, countMax: Int
   ) async throws -> [LargeValue]
@@ -139,6 +166,7 @@ package protocol ZoneStorage: Sendable {
   /// Begins to add up the logs of zones, now and as they grow. Until then there are no digests.
   ///
   /// - Parameter trimsMemory: called between the steps of that, and at its end.
+  /// - Throws: what keeps it from folding at all.
   func beginFolding(logger: Logger, trimsMemory: @escaping @Sendable () -> Void) throws
 
   /// Goes by other limits from now on, as far as it can.
@@ -148,55 +176,49 @@ package protocol ZoneStorage: Sendable {
   func close()
 }
 
-extension ZoneStorage {
-  /// No log of such a storage is purged.
-  package func floor(of zone: ZoneRecord) async throws -> UInt64 { 0 }
-
-  package func keptSnapshot(of zone: ZoneRecord) async throws -> Snapshot? { nil }
-
-  /// Who keeps none lacks none.
-  package func lostValues(
-    of zone: ZoneRecord, after digest: Data, countMax: Int
-  ) async throws -> [LargeValue] { [] }
-}
-
-/// A zone as it was at one moment.
-package struct ZoneRecord: Sendable, Hashable {
-  package let id: Int64
-  package let name: String
-  package let zoneID: UUID
-  package let generation: UUID
-  package let parent: ZoneParent?
-  package let intent: ZoneIntent
-  /// The generations that began with `ZoneIntent.replace`, newest last.
-  package let replacements: [UUID]
-  package let formatLevel: UInt16
-  package let head: UInt64
-  /// The log's chain at its head.
-  package let chain: LogChain
-  /// The number that the next new object gets.
-  package let nextObject: UInt64
-  /// The newest time of a transaction in the log. Milliseconds since 1970.
-  package let newestMilliseconds: UInt64
-  /// Bounds of this zone alone.
-  package var limits = ZoneLimits()
-}
+/// An entry that a log lost, and what is read of it.
+public typealias Refill = (entry: PullPage.Entry, push: Push)
 
 /// A token without its secret.
-package struct TokenRecord: Sendable {
-  package let id: String
-  package let hash: Data
-  package let zoneID: Int64
-  package let zoneName: String
-  package let verbs: Verbs
-  package let createdMilliseconds: Int64
-  package let revokedMilliseconds: Int64?
+public struct TokenRecord: Sendable {
+  /// As the text of the token begins.
+  public let id: String
+  /// The SHA-256 of the token's secret.
+  public let hash: Data
+  /// The storage's own number of the zone (`ZoneRecord.id`).
+  public let zoneID: Int64
+  /// The name of the zone, as it is now.
+  public let zoneName: String
+  /// What it allows.
+  public let verbs: Verbs
+  /// When it was made, by the server's time. Milliseconds since 1970.
+  public let createdMilliseconds: Int64
+  /// When it was revoked, by the server's time; nil where it was not. Milliseconds since 1970.
+  public let revokedMilliseconds: Int64?
   /// What the operator called it.
-  package let name: String?
+  public let name: String?
   /// When it ends, by the server's time.
-  package let expiresMilliseconds: Int64?
+  public let expiresMilliseconds: Int64?
   /// Which replicas may use it.
-  package let binding: TokenBinding
+  public let binding: TokenBinding
+
+  /// All that there is to say of one.
+  public init(
+    id: String, hash: Data, zoneID: Int64, zoneName: String, verbs: Verbs,
+    createdMilliseconds: Int64, revokedMilliseconds: Int64?, name: String?,
+    expiresMilliseconds: Int64?, binding: TokenBinding
+  ) {
+    self.id = id
+    self.hash = hash
+    self.zoneID = zoneID
+    self.zoneName = zoneName
+    self.verbs = verbs
+    self.createdMilliseconds = createdMilliseconds
+    self.revokedMilliseconds = revokedMilliseconds
+    self.name = name
+    self.expiresMilliseconds = expiresMilliseconds
+    self.binding = binding
+  }
 
   /// What the record of who did what says of its first use.
   func bound(to replica: UUID, at milliseconds: Int64) -> AuditEvent {
@@ -207,17 +229,20 @@ package struct TokenRecord: Sendable {
 }
 
 /// What an append gave out, now or when the same push first arrived.
-package struct Appended: Sendable, Hashable {
-  package let sequence: UInt64
-  package let firstObjectNumber: UInt64
+public struct Appended: Sendable, Hashable {
+  /// The sequence number.
+  public let sequence: UInt64
+  /// The zone object number of the first object that it made.
+  public let firstObjectNumber: UInt64
   /// The log's chain there.
-  package let chain: LogChain
+  public let chain: LogChain
   /// Of a push in several parts: the log's chain before the first of them.
-  package let chainBefore: LogChain?
+  public let chainBefore: LogChain?
   /// Whether the push had been appended before.
-  package let isRepeat: Bool
+  public let isRepeat: Bool
 
-  package init(
+  /// All of it.
+  public init(
     sequence: UInt64, firstObjectNumber: UInt64, chain: LogChain, chainBefore: LogChain? = nil,
     isRepeat: Bool
   ) {
@@ -230,19 +255,22 @@ package struct Appended: Sendable, Hashable {
 }
 
 /// Which part of a log a replica asks for.
-package struct PageRequest: Sendable {
+public struct PageRequest: Sendable {
   /// The entries after this place.
-  package var after: LogMark
+  public var after: LogMark
   /// The asking replica's highest acknowledged entry.
-  package var mark: LogMark?
-  package var bytesMax: Int
-  package var entriesMax: Int
+  public var mark: LogMark?
+  /// Bytes of entries at most; one entry is always given whole.
+  public var bytesMax: Int
+  /// Entries at most.
+  public var entriesMax: Int
   /// The asking replica: frames of its own, up to a sequence number, come back as headers only.
-  package var own: (replica: UUID, through: UInt64)?
+  public var own: (replica: UUID, through: UInt64)?
   /// Called with the bytes that the page will have, before any of its entries is read; what it throws ends the reading.
-  package var reserve: (@Sendable (_ bytes: Int) throws -> Void)?
+  public var reserve: (@Sendable (_ bytes: Int) throws -> Void)?
 
-  package init(after: LogMark, mark: LogMark? = nil, bytesMax: Int, entriesMax: Int) {
+  /// All of it.
+  public init(after: LogMark, mark: LogMark? = nil, bytesMax: Int, entriesMax: Int) {
     self.after = after
     self.mark = mark
     self.bytesMax = bytesMax
@@ -251,51 +279,46 @@ package struct PageRequest: Sendable {
 }
 
 /// One change set of the log.
-package struct LogEntry: Sendable, Hashable {
-  package let sequence: UInt64
-  package let firstObjectNumber: UInt64
-  package let chain: LogChain
+public struct LogEntry: Sendable, Hashable {
+  /// The sequence number.
+  public let sequence: UInt64
+  /// The zone object number of the first object that it made.
+  public let firstObjectNumber: UInt64
+  /// The log's chain there.
+  public let chain: LogChain
   /// The frame as it was pushed, or only its header when it is the asking replica's own.
-  package let bytes: Data
-  package let isHeaderOnly: Bool
+  public let bytes: Data
+  /// Whether it is the asking replica's own, of which the header alone goes.
+  public let isHeaderOnly: Bool
+
+  /// All that there is to say of one.
+  public init(
+    sequence: UInt64, firstObjectNumber: UInt64, chain: LogChain, bytes: Data,
+    isHeaderOnly: Bool
+  ) {
+    self.sequence = sequence
+    self.firstObjectNumber = firstObjectNumber
+    self.chain = chain
+    self.bytes = bytes
+    self.isHeaderOnly = isHeaderOnly
+  }
 }
 
 /// Some of a log, and where the log ends.
-package struct LogPage: Sendable {
-  package let entries: [LogEntry]
-  package let head: UInt64
+public struct LogPage: Sendable {
+  /// In the order of their sequence numbers, without a gap.
+  public let entries: [LogEntry]
+  /// The last sequence number of the zone's log.
+  public let head: UInt64
   /// What changes with the large values that the zone lacks; nil where it lacks none.
-  package var lostValues: String?
-}
+  public var lostValues: String?
 
-/// That a replica was there.
-package struct Visit: Sendable {
-  package let replica: UUID
-  /// The one of whose log it spoke.
-  package let generation: UUID
-  /// Up to where it has applied the zone's log.
-  package let place: UInt64
-  /// Up to where a pull gave it entries after that: it has them, unless it asks for them again. Nil for a push.
-  package let given: UInt64?
-  /// The ID of the token that it came with.
-  package let token: String
-  /// The name that it told; nil for none.
-  package let name: ReplicaName?
-  /// Where its connection comes from, as text; nil where that is not known.
-  package let address: String?
-  /// The highest format level that it reads; nil where it told none.
-  package let format: UInt16?
-}
-
-extension ZoneStorage {
-  /// As `noteSeen(_:in:)`.
-  package func noteSeen(
-    _ replica: UUID, in zone: ZoneRecord, generation: UUID, at place: UInt64, given: UInt64?,
-    token: String, name: ReplicaName? = nil, address: String? = nil, format: UInt16? = nil
-  ) async {
-    await noteSeen(
-      Visit(
-        replica: replica, generation: generation, place: place, given: given, token: token,
-        name: name, address: address, format: format), in: zone)
+  /// All that there is to say of one.
+  public init(
+    entries: [LogEntry], head: UInt64, lostValues: String? = nil
+  ) {
+    self.entries = entries
+    self.head = head
+    self.lostValues = lostValues
   }
 }

@@ -107,11 +107,17 @@
         for table in PostgresSchema.tablesOfSnapshot + PostgresSchema.tablesOfLog {
           try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
         }
+        // The log begins anew: what was lost of the one before fits nowhere in it.
+        try PostgresBounds.forgetPutBack(of: zone, on: connection)
         try PostgresBindings.begin(anewIn: zone.id, on: connection)
         try PostgresLargeValues.letGo(of: zone.id, at: leased, on: connection)
         try note(.zoneRenewed, zone: name, nil, intent.rawValue)
         return next
       }
+    }
+
+    package func namedValues(of name: String) throws -> NamedValues {
+      try told { try PostgresLargeValues.named(of: existing(name).id, on: connection) }
     }
 
     package func serverMilliseconds() throws -> Int64 {
@@ -165,11 +171,11 @@
     package func revokeToken(id: String) throws {
       let now = try serverMilliseconds()
       try write {
-        let revoked = try connection.run(
+        guard let token = try connection.token(id: id) else { throw ServerError.noSuchToken(id) }
+        try connection.run(
           "UPDATE token SET revoked_ms = coalesce(revoked_ms, $2) WHERE id = $1", .text(id),
           .integer(now))
-        guard revoked.changes > 0 else { throw ServerError.noSuchToken(id) }
-        try note(.tokenRevoked, zone: connection.token(id: id)?.zoneName, id)
+        try note(.tokenRevoked, zone: token.zoneName, id)
       }
     }
 
@@ -186,16 +192,19 @@
     private static let triesMax = 10
 
     func write<Result>(_ body: () throws -> Result) throws -> Result {
-      try told {
-        for _ in 1..<Self.triesMax {
-          do {
-            return try connection.transaction(.write, body)
-          } catch let error as PostgresError where error.isContention {
-            continue
-          }
+      try told { try retrying { try connection.transaction(.write, body) } }
+    }
+
+    /// Runs what is one transaction, or several that may come again, anew where others were in its way.
+    func retrying<Result>(_ body: () throws -> Result) throws -> Result {
+      for _ in 1..<Self.triesMax {
+        do {
+          return try body()
+        } catch let error as PostgresError where error.isContention {
+          continue
         }
-        return try connection.transaction(.write, body)
       }
+      return try body()
     }
 
     /// Says an error of the database so that an operator knows what to do.

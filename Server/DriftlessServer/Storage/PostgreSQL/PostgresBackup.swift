@@ -28,7 +28,7 @@
         try copy.execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL")
         try ServerSchema.apply(to: copy)
         try administration.told {
-          try administration.connection.patiently {
+          try administration.connection.patiently(idles: true) {
             try administration.connection.transaction(.read) {
               try copy.transaction(.immediate) {
                 try PostgresCopy.out(of: administration.connection, into: copy)
@@ -79,7 +79,7 @@
       let administration = try PostgresAdministration(database: text)
       defer { administration.close() }
       let connection = administration.connection
-      return try connection.patiently {
+      return try connection.patiently(idles: true) {
         try administration.write {
           guard try PostgresNodes.areNone(connection) else {
             throw ServerError(
@@ -92,6 +92,7 @@
           // Those of zones that were here before.
           try connection.execute("DELETE FROM enrolment_code")
           try PostgresCopy.into(connection, of: source)
+          try PostgresBounds.notePutBack(on: connection)
           try administration.note(.restored, zone: nil, file.lastPathComponent)
           guard revokesTokens else { return RestoredToPostgres(content: content, tokensRevoked: 0) }
           let revoked = try connection.run(

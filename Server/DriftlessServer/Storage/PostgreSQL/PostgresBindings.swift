@@ -35,11 +35,6 @@
         WHERE id IN (SELECT id FROM token WHERE zone = $1)
         """, .integer(zone))
     }
-
-    /// Forgets what is said of tokens that are no more. Programs of before leave that where they delete a zone.
-    static func forgetOthers(on connection: PostgresConnection) throws {
-      try connection.execute("DELETE FROM token_binding WHERE id NOT IN (SELECT id FROM token)")
-    }
   }
 
   extension PostgresZoneStorage {

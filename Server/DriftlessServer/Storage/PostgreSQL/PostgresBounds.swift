@@ -23,15 +23,34 @@
         WHERE zone_limit.zone = zone.id AND zone_limit.uuid = zone.uuid)
       """
 
-    static func set(
-      _ limits: ZoneLimits, of zone: ZoneRecord, on connection: PostgresConnection
-    ) throws {
+    /// Writes a zone's bounds, and its mark, as the record has them.
+    static func set(of zone: ZoneRecord, on connection: PostgresConnection) throws {
       try connection.run("DELETE FROM zone_limit WHERE zone = $1", .integer(zone.id))
-      for (name, value) in limits.all {
+      for (name, value) in ZoneLimitRows(zone).rows {
         try connection.run(
           "INSERT INTO zone_limit VALUES($1, $2, $3, $4)", .integer(zone.id), .uuid(zone.zoneID),
           .text(name), .integer(Int64(value)))
       }
+    }
+
+    /// The logs of all zones, or of a generation's, were put back: replicas bring back what they lack.
+    static func notePutBack(
+      generation: UUID? = nil, on connection: PostgresConnection
+    ) throws {
+      try connection.run(
+        """
+        INSERT INTO zone_limit(zone, uuid, name, value)
+        SELECT id, uuid, $2, 1 FROM zone WHERE generation = coalesce($1, generation)
+        ON CONFLICT DO NOTHING
+        """, generation.map { .uuid($0) } ?? .null, .text(ZoneLimitRows.putBackName))
+    }
+
+    /// A zone's log goes on: nothing that it lost fits behind that.
+    static func forgetPutBack(of zone: ZoneRecord, on connection: PostgresConnection) throws {
+      guard zone.isPutBack else { return }
+      try connection.run(
+        "DELETE FROM zone_limit WHERE zone = $1 AND name = $2", .integer(zone.id),
+        .text(ZoneLimitRows.putBackName))
     }
 
     static func drop(of zone: ZoneRecord, on connection: PostgresConnection) throws {
@@ -95,13 +114,24 @@
     ) throws -> ZoneLimits {
       try write {
         // Asked anew once the lock is had: what another command set while this one waited is seen.
-        let zone = try connection.current(existing(name, locks: true))
-        var limits = zone.limits
-        for (bound, value) in changes { try limits.set(bound, to: value) }
-        guard limits != zone.limits else { return limits }
-        try PostgresBounds.set(limits, of: zone, on: connection)
-        try note(.limitsChanged, zone: name, nil, limits.changes(from: zone.limits))
-        return limits
+        var zone = try connection.current(existing(name, locks: true))
+        let before = zone.limits
+        for (bound, value) in changes { try zone.limits.set(bound, to: value) }
+        guard zone.limits != before else { return before }
+        try PostgresBounds.set(of: zone, on: connection)
+        try note(.limitsChanged, zone: name, nil, zone.limits.changes(from: before))
+        return zone.limits
+      }
+    }
+
+    @discardableResult package func markPutBack(_ name: String) throws -> ZoneRecord {
+      try write {
+        var zone = try connection.current(existing(name, locks: true))
+        guard !zone.isPutBack else { return zone }
+        zone.isPutBack = true
+        try PostgresBounds.set(of: zone, on: connection)
+        try note(.zonePutBack, zone: name)
+        return zone
       }
     }
   }

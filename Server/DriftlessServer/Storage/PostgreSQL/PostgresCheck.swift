@@ -12,7 +12,9 @@
     ///
     /// - Throws: `PostgresError` where it cannot be read on.
     static func run(on connection: PostgresConnection) throws -> DatabaseCheck.Outcome {
-      try connection.patiently { try connection.transaction(.read) { try read(connection) } }
+      try connection.patiently(idles: true) {
+        try connection.transaction(.read) { try read(connection) }
+      }
     }
 
     /// Checks what the transaction sees.

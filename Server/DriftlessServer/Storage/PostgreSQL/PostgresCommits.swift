@@ -47,6 +47,9 @@
       }
     }
 
+    /// How many pushes of a zone wait.
+    func waiting(of zone: Int64) -> Int { queues.withLock { $0[zone]?.count ?? 0 } }
+
     /// Writes groups of a zone until nothing waits.
     private func drain(_ zone: Int64) async {
       while let group = nextGroup(of: zone) {
@@ -92,8 +95,8 @@
     ) throws -> [Result<Appended, any Error>] {
       if group.count == 1, group[0].push.part != nil { return [try publish(group[0], connection)] }
       return try connection.transaction(.write) {
-        // Those that know the zone by an older name hear that there is none.
-        guard let row = try connection.zoneRow(named: group[0].zone.name, locks: true) else {
+        // Those that know the zone by an older name hear that there is none, and no others of their group.
+        guard let row = try connection.currentRow(of: group[0].zone, locks: true) else {
           return group.map { .failure(ServerError.noZone($0.zone.name)) }
         }
         let tables = PostgresZoneTables(connection, row)
@@ -121,7 +124,7 @@
       let start = ContinuousClock.now
       do {
         let appended = try connection.transaction(.write) {
-          guard let row = try connection.zoneRow(named: pending.zone.name, locks: true) else {
+          guard let row = try connection.currentRow(of: pending.zone, locks: true) else {
             throw ServerError.noZone(pending.zone.name)
           }
           let tables = PostgresZoneTables(connection, row)
@@ -147,13 +150,11 @@
     }
 
     /// Takes back entries that the log lost, all in one transaction, as it may have done so in vain before.
-    func refill(
-      _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
-    ) async throws -> LogMark {
+    func refill(_ entries: [Refill], of zone: ZoneRecord) async throws -> LogMark {
       do {
         return try await pool.perform { [limits, clock] connection in
           try connection.transaction(.write) {
-            guard let row = try connection.zoneRow(named: zone.name, locks: true) else {
+            guard let row = try connection.currentRow(of: zone, locks: true) else {
               throw ServerError.noZone(zone.name)
             }
             let tables = PostgresZoneTables(connection, row)

@@ -4,21 +4,23 @@
 
   /// Reads of tokens and logs.
   extension PostgresConnection {
-    private static let tokenColumns = """
+    /// Those of zones that are there. It ends in a condition, to which others are added by AND.
+    private static let selectTokens = """
       SELECT token.id, token.hash, token.zone, zone.name, token.verbs, token.created_ms,
         token.revoked_ms, token.name, token.expires_ms, token_binding.id IS NOT NULL,
         token_binding.replica
       FROM token JOIN zone ON zone.id = token.zone
       LEFT JOIN token_binding ON token_binding.id = token.id
+      WHERE \(PostgresLeavingZones.isThere)
       """
 
     func token(id: String) throws -> TokenRecord? {
-      let rows = try run(Self.tokenColumns + " WHERE token.id = $1", .text(id))
+      let rows = try run(Self.selectTokens + " AND token.id = $1", .text(id))
       return rows.count > 0 ? Self.token(rows, 0) : nil
     }
 
     func tokens() throws -> [TokenRecord] {
-      let rows = try run(Self.tokenColumns + " ORDER BY zone.name, token.created_ms, token.id")
+      let rows = try run(Self.selectTokens + " ORDER BY zone.name, token.created_ms, token.id")
       return (0..<rows.count).map { Self.token(rows, $0) }
     }
 

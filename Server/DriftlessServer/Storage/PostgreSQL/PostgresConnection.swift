@@ -90,14 +90,18 @@
     }
 
     /// Runs statements that may take as long as what is there is large.
-    func patiently<Result>(_ body: () throws -> Result) throws -> Result {
+    ///
+    /// - Parameter idles: whether this end takes its time between the statements of a transaction too, since it writes a file, say.
+    ///   Not where the transaction holds what pushes wait for: the database ends one of a process that is stopped within it, or cut
+    ///   off.
+    func patiently<Result>(idles: Bool = false, _ body: () throws -> Result) throws -> Result {
       let usual = seconds
       let limit = try run("SELECT current_setting('statement_timeout')").text(0, 0)
       seconds = 6 * 3600
       defer { seconds = usual }
       let idle = try run("SELECT current_setting('idle_in_transaction_session_timeout')").text(0, 0)
       try execute("SET statement_timeout = 0")
-      try execute("SET idle_in_transaction_session_timeout = 0")
+      if idles { try execute("SET idle_in_transaction_session_timeout = 0") }
       defer {
         if !isBroken {
           try? execute("SET statement_timeout = '\(limit)'")

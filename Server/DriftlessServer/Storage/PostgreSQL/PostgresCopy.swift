@@ -263,7 +263,7 @@
         id: id, name: name, zoneID: zoneID, generation: generation, parent: parent,
         intent: intent, replacements: replacements, formatLevel: formatLevel, head: head,
         chain: chain, nextObject: nextObject, newestMilliseconds: newestMilliseconds,
-        limits: limits)
+        limits: limits, isPutBack: isPutBack)
     }
   }
 #endif

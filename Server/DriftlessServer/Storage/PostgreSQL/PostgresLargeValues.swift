@@ -62,6 +62,19 @@
       }
     }
 
+    /// Rows of those values that a zone has whole and nothing names.
+    static func unnamed(
+      _ values: [LargeValue], zone: Int64, on connection: PostgresConnection
+    ) throws -> [UUID] {
+      guard !values.isEmpty else { return [] }
+      let rows = try connection.run(
+        """
+        SELECT id FROM value WHERE zone = $1 AND digest = ANY($2::bytea[])
+          AND replica = ''::bytea AND \(isUnnamed)
+        """, .integer(zone), .blobs(values.map(\.digest)))
+      return (0..<rows.count).compactMap { rows.uuid($0, 0) }
+    }
+
     static func otherLength(_ value: LargeValue) -> ProtocolError {
       .malformed("The value \(value.name) has another length than it says")
     }
@@ -82,6 +95,16 @@
       try connection.run(
         "INSERT INTO value_piece(zone, value, first, bytes) VALUES($1, $2, $3, $4)",
         .integer(zone), .uuid(id), .integer(Int64(first)), .blob(bytes))
+    }
+
+    /// What a zone has whole, and its log names.
+    static func named(of zone: Int64, on connection: PostgresConnection) throws -> NamedValues {
+      let rows = try connection.run(
+        """
+        SELECT count(*), least(coalesce(sum(length), 0), \(Int64.max))::bigint FROM value
+        WHERE zone = $1 AND replica = ''::bytea AND NOT (\(isUnnamed))
+        """, .integer(zone))
+      return NamedValues(count: rows.int64(0, 0), bytes: rows.int64(0, 1))
     }
 
     /// What the status page and the metrics say of all zones' values.
@@ -309,11 +332,6 @@
         try dropPieces(of: rows.map(\.id), zone: zone, on: connection)
       }
       return !rows.isEmpty
-    }
-
-    /// A zone is deleted: its values go with it. Their pieces go with `sweep`.
-    static func drop(of zone: Int64, on connection: PostgresConnection) throws {
-      try connection.run("DELETE FROM value WHERE zone = $1", .integer(zone))
     }
 
     /// A zone begins anew: what named its values is gone, and they stay until replicas have offered what they hold, which they

@@ -54,7 +54,7 @@
       try slot.patiently { connection in
         try connection.transaction(.read) {
           let rows = try connection.run(
-            PostgresZoneRow.select + " WHERE id = $1 AND generation = $2", .integer(zone.id),
+            PostgresZoneRow.select + " AND id = $1 AND generation = $2", .integer(zone.id),
             .uuid(zone.generation))
           guard rows.count > 0 else { return false }
           return try connection.place(

@@ -23,8 +23,8 @@
     private let logger: Logger
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "driftless.postgres.news")
-    /// A byte in it ends the listener's waiting.
-    private let bell: Pipe
+    /// Ends the listener's waiting.
+    let bell = PostgresBell()
     private static let channel = "driftless"
     /// Milliseconds between two notifications of one node.
     private static let tick: Int32 = 20
@@ -39,7 +39,6 @@
       self.news = news
       self.limits = limits
       self.logger = logger
-      bell = Pipe()
     }
 
     /// Tells those who wait here at once, and the other nodes soon.
@@ -49,7 +48,7 @@
         defer { state.due[generation] = max(state.due[generation] ?? 0, head) }
         return state.due.isEmpty
       }
-      if isFirst { ring() }
+      if isFirst { bell.ring() }
     }
 
     /// Listens until the task is cancelled.
@@ -68,12 +67,7 @@
 
     func stop() {
       state.withLock { $0.isStopped = true }
-      ring()
-    }
-
-    private func ring() {
-      // A full pipe rings already.
-      _ = try? bell.fileHandleForWriting.write(contentsOf: Data([1]))
+      bell.ring()
     }
 
     private var isStopped: Bool { state.withLock { $0.isStopped } }
@@ -95,7 +89,7 @@
             logger.warning("the database is away", metadata: ["error": "\(error)"])
           }
           isAway = true
-          waitForBell(milliseconds: 1000)
+          _ = bell.wait(milliseconds: 1000)
         }
       }
     }
@@ -114,6 +108,8 @@
           metadata: ["seconds": "\(limits.watchSeconds)", "error": "\(error)"])
       }
       var nextLook = ContinuousClock.now
+      // What is due from before this connection rang then.
+      var isDue = true
       while !isStopped {
         if ContinuousClock.now >= nextLook {
           try look(connection, &watch)
@@ -121,10 +117,15 @@
         }
         let left = Int32(clamping: Int((nextLook - .now) / .milliseconds(1)) + 1)
         let heard = try connection.notifications(
-          milliseconds: max(0, left), also: bell.fileHandleForReading.fileDescriptor)
+          milliseconds: isDue ? 0 : max(0, left), also: bell.descriptor)
         for payload in heard { hear(payload) }
-        if silenceBell(), hears {
-          try tell(connection)
+        let hasRung = bell.wait(milliseconds: 0)
+        defer { isDue = false }
+        if !hears { state.withLock { $0.due = [:] } }
+        if hasRung || isDue, hears {
+          try tell {
+            try connection.run("SELECT pg_notify($1, $2)", .text(Self.channel), .text($0))
+          }
           // What comes meanwhile is told at one time.
           _ = poll(nil, 0, Self.tick)
         }
@@ -133,21 +134,34 @@
 
     private func look(_ connection: PostgresConnection, _ watch: inout PostgresWatch) throws {
       try served.look(connection)
+      let known = news.heads
       let seen = try watch.look(connection)
       for (generation, head) in seen.grown { news.publish(generation, head: head) }
-      if seen.hasChanged { news.wakeAll() }
+      // What was told was in the database by then: a log that ends before it has lost some, in a failover or a restore.
+      let lost = seen.heads.filter { known[$0.key] ?? 0 > $0.value }
+      for (generation, head) in lost {
+        state.withLock { $0.due[generation] = nil }
+        news.putBack(generation, from: known[generation] ?? head, to: head)
+        try PostgresBounds.notePutBack(generation: generation, on: connection)
+      }
+      if seen.hasChanged || !lost.isEmpty { news.wakeAll() }
     }
 
-    /// Tells the other nodes what is due.
-    private func tell(_ connection: PostgresConnection) throws {
-      let due = state.withLock { state in
+    /// Tells the other nodes what is due. What the connection is lost with is due again, for the next one: nodes look by themselves
+    /// every `watchSeconds` alone, which may be long.
+    ///
+    /// - Parameter notify: sends a notification's text; what it throws ends the telling.
+    func tell(_ notify: (String) throws -> Void) throws {
+      // What comes meanwhile is told the next time: under load there would be no end.
+      var due = state.withLock { state in
         defer { state.due = [:] }
-        return state.due.map { "\($0.key.uuidString):\($0.value)" }
+        return state.due
       }
-      for start in stride(from: 0, to: due.count, by: Self.logsPerNotification) {
-        let part = due[start..<min(due.count, start + Self.logsPerNotification)]
-        try connection.run(
-          "SELECT pg_notify($1, $2)", .text(Self.channel), .text(part.joined(separator: " ")))
+      defer { state.withLock { $0.due.merge(due) { max($0, $1) } } }
+      while !due.isEmpty, !isStopped {
+        let part = due.prefix(Self.logsPerNotification).map { ($0.key, $0.value) }
+        try notify(part.map { "\($0.0.uuidString):\($0.1)" }.joined(separator: " "))
+        for (generation, _) in part { due[generation] = nil }
       }
     }
 
@@ -162,25 +176,34 @@
       }
     }
 
-    // MARK: - The bell
+  }
 
+  /// Wakes a thread that waits for it, once however often it was rung before.
+  final class PostgresBell: Sendable {
+    /// A byte in it rings.
+    private let pipe = Pipe()
+
+    /// Can be read while it rings.
+    var descriptor: Int32 { pipe.fileHandleForReading.fileDescriptor }
+
+    func ring() {
+      // A full pipe rings already.
+      _ = try? pipe.fileHandleForWriting.write(contentsOf: Data([1]))
+    }
+
+    /// Waits until it rings, and silences it: who waits again waits for what rings then.
+    ///
     /// - Returns: whether it rang.
-    private func silenceBell() -> Bool {
-      let descriptor = bell.fileHandleForReading.fileDescriptor
-      var rang = false
-      while isReadable(descriptor, milliseconds: 0) {
+    func wait(milliseconds: Int32) -> Bool {
+      guard isReadable(milliseconds) else { return false }
+      repeat {
         var byte: UInt8 = 0
         guard read(descriptor, &byte, 1) == 1 else { break }
-        rang = true
-      }
-      return rang
+      } while isReadable(0)
+      return true
     }
 
-    private func waitForBell(milliseconds: Int32) {
-      _ = isReadable(bell.fileHandleForReading.fileDescriptor, milliseconds: milliseconds)
-    }
-
-    private func isReadable(_ descriptor: Int32, milliseconds: Int32) -> Bool {
+    private func isReadable(_ milliseconds: Int32) -> Bool {
       var wait = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       return poll(&wait, 1, milliseconds) > 0 && wait.revents & Int16(POLLIN) != 0
     }
@@ -191,14 +214,17 @@
     private var heads: [UUID: UInt64] = [:]
     private var mark: Int?
 
-    /// - Returns: logs that have grown since the last look, and whether zones or tokens have changed. The first look says that
-    ///   nothing has.
+    /// - Returns: logs that have grown since the last look, where all of them end, and whether zones or tokens have changed. The
+    ///   first look says that nothing has.
     mutating func look(
       _ connection: PostgresConnection
-    ) throws -> (grown: [(UUID, UInt64)], hasChanged: Bool) {
+    ) throws -> (grown: [(UUID, UInt64)], heads: [UUID: UInt64], hasChanged: Bool) {
       var hasher = Hasher()
       var found: [UUID: UInt64] = [:]
-      let zones = try connection.run("SELECT id, name, generation, head FROM zone ORDER BY id")
+      // What is left of a deleted zone is nobody's news when it goes; nor are its tokens.
+      let zones = try connection.run(
+        "SELECT id, name, generation, head FROM zone WHERE \(PostgresLeavingZones.isThere) ORDER BY id"
+      )
       for row in 0..<zones.count {
         hasher.combine(zones.int64(row, 0))
         hasher.combine(zones.data(row, 1))
@@ -207,7 +233,8 @@
       }
       let tokens = try connection.run(
         """
-        SELECT id, coalesce(revoked_ms, -1), coalesce(expires_ms, -1) FROM token ORDER BY id
+        SELECT id, coalesce(revoked_ms, -1), coalesce(expires_ms, -1) FROM token
+        WHERE \(PostgresLeavingZones.hasZone("token")) ORDER BY id
         """)
       for row in 0..<tokens.count {
         for column in 0..<3 { hasher.combine(tokens.data(row, column)) }
@@ -218,7 +245,7 @@
         heads = found
       }
       let grown = found.filter { ($0.value) > heads[$0.key] ?? 0 }.map { ($0.key, $0.value) }
-      return (grown, self.mark.map { $0 != mark } ?? false)
+      return (grown, found, self.mark.map { $0 != mark } ?? false)
     }
   }
 #endif

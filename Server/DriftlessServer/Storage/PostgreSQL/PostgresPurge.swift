@@ -86,7 +86,7 @@
       try fold?.renewIfDue()
       return try administration.write {
         let rows = try administration.connection.run(
-          PostgresZoneRow.select + " WHERE id = $1 FOR UPDATE", .integer(zone.id))
+          PostgresZoneRow.select + " AND id = $1 FOR UPDATE", .integer(zone.id))
         guard rows.count > 0 else { throw ServerError.noZone(zone.name) }
         // Asked anew once the row is had: what it is by then.
         let current = try administration.connection.current(zone)

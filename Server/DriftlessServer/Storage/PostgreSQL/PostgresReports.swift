@@ -63,25 +63,6 @@
       }
     }
 
-    package func deleteZone(_ name: String) throws {
-      let gone = try write {
-        let zone = try existing(name, locks: true)
-        for table in PostgresSchema.tablesOfSnapshot + PostgresSchema.tablesOfLog
-          + ["token", "enrolment_code"]
-        {
-          try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
-        }
-        try PostgresBindings.forgetOthers(on: connection)
-        try PostgresBounds.drop(of: zone, on: connection)
-        try PostgresLargeValues.drop(of: zone.id, on: connection)
-        try connection.run("DELETE FROM zone WHERE id = $1", .integer(zone.id))
-        try note(.zoneDeleted, zone: name)
-        return zone.id
-      }
-      // The zone is gone, whatever becomes of bytes that are nobody's: a node lets go of what is left.
-      while (try? PostgresLargeValues.sweep(of: gone, on: connection)) == true {}
-    }
-
     package func raiseFormat(
       of name: String, to level: UInt16, highest: UInt16
     ) throws -> ZoneRecord {

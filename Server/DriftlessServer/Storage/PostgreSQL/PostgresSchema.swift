@@ -4,7 +4,8 @@
   /// The tables of the server in PostgreSQL. Every key begins with the zone, but where a whole is looked up by a name of its
   /// own; what a table holds is said at SQLite's (`ServerSchema`), and here where it differs.
   ///
-  /// `zone`          also `next_replica` and `next_name`: the small numbers that come next.
+  /// `zone`          also `next_replica` and `next_name`: the small numbers that come next. One whose name begins with `/` was
+  ///                 deleted, and rows of it are left (`PostgresLeavingZones`).
   /// `replica`       `id` is a number within the zone.
   /// `replica_home`  the zone of each replica: one that a zone has belongs to no other.
   /// `log`           one row a change set, with its header apart.
@@ -18,9 +19,10 @@
   /// These, `sighting`, `operator_token`, `staged`, `staging`, `audit`, `enrolment_code`, `token_binding`, `zone_limit`, `zone_log`, `forgotten_replica` and those three are made where they are missing, whatever the
   /// version.
   enum PostgresSchema {
-    static let version: Int64 = 2
+    static let version: Int64 = 3
     /// The versions that `apply` brings to the present one. Programs of before refuse it from then on: they know no floor
-    /// of a log, and would leave large values behind, of zones that they delete or renew.
+    /// of a log, would leave large values behind, of zones that they delete or renew, and take what is left of a deleted zone for a
+    /// damaged one.
     private static let readable: ClosedRange<Int64> = 1...version
 
     /// The parts of a push have one number.

@@ -37,10 +37,10 @@
 
     // MARK: - Rights
 
-    /// What a node does with tables, those apart that are read, written and emptied.
+    /// What a node does with tables, those apart that are read, written and emptied. Of a log it takes the rows of deleted zones away.
     private static let rights: [(table: String, verbs: [String])] =
       [
-        ("driftless_version", ["SELECT", "UPDATE"]), ("log", ["SELECT", "INSERT"]),
+        ("driftless_version", ["SELECT", "UPDATE"]), ("log", ["SELECT", "INSERT", "DELETE"]),
         ("audit", ["SELECT", "INSERT"]),
       ]
       + ([

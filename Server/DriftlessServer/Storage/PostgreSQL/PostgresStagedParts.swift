@@ -127,33 +127,45 @@
         """, zone, replica)
     }
 
+    /// As many parts go in one transaction: a part mostly has 8 MiB.
+    static let partsAtOnce = 8
+
     private static let forgotten = """
-      touched_ms < $1 OR NOT EXISTS (SELECT 1 FROM zone
-        WHERE zone.id = staging.zone AND zone.generation = staging.generation)
+      replica IS DISTINCT FROM $2::uuid AND (touched_ms < $1 OR NOT EXISTS (SELECT 1 FROM zone
+        WHERE zone.id = staging.zone AND zone.generation = staging.generation))
       """
 
-    /// Lets go of parts whose push nobody goes on with.
+    /// Lets go of some parts whose push nobody goes on with, in a transaction of its own.
     ///
     /// - Parameter replica: one whose parts stay: it goes on.
-    static func dropForgotten(
+    /// - Returns: whether there may be more.
+    static func dropSomeForgotten(
       before milliseconds: Int64, but replica: UUID? = nil, on connection: PostgresConnection
-    ) throws {
-      let forgotten =
-        replica.map { "(\(Self.forgotten)) AND replica <> '\($0.uuidString.lowercased())'" }
-        ?? Self.forgotten
+    ) throws -> Bool {
+      let kept = replica.map { PostgresValue.uuid($0) } ?? .null
+      let time = PostgresValue.integer(milliseconds)
       let there = try connection.run(
-        "SELECT EXISTS(SELECT 1 FROM staging WHERE \(forgotten))", .integer(milliseconds))
-      guard there.bool(0, 0) else { return }
+        "SELECT zone, replica FROM staging WHERE \(forgotten) LIMIT 1", time, kept)
+      guard there.count > 0, let replica = there.uuid(0, 1) else { return false }
+      let (zone, number) = (there.int64(0, 0), PostgresValue.uuid(replica))
+      // Of one replica, and some of its parts: what is large goes in transactions that end.
       try connection.transaction(.write) {
+        let held = try connection.run(
+          "SELECT 1 FROM staging WHERE zone = $3 AND replica = $4 AND \(forgotten) FOR UPDATE",
+          time, kept, .integer(zone), number)
+        // It goes on by now, or another one has let go of it.
+        guard held.count > 0 else { return }
         let gone = try connection.run(
-          "DELETE FROM staging WHERE \(forgotten) RETURNING zone, replica", .integer(milliseconds))
-        for row in 0..<gone.count {
-          guard let replica = gone.uuid(row, 1) else { continue }
-          try connection.run(
-            "DELETE FROM staged WHERE zone = $1 AND replica = $2", .integer(gone.int64(row, 0)),
-            .uuid(replica))
-        }
+          """
+          DELETE FROM staged WHERE zone = $1 AND replica = $2 AND (number, part) IN (
+            SELECT number, part FROM staged WHERE zone = $1 AND replica = $2
+            LIMIT \(partsAtOnce))
+          """, .integer(zone), number)
+        guard gone.changes < partsAtOnce else { return }
+        try connection.run(
+          "DELETE FROM staging WHERE zone = $1 AND replica = $2", .integer(zone), number)
       }
+      return true
     }
 
     /// What waits already.
@@ -271,14 +283,16 @@
         }
         try await pool.perform { [limits, clock] connection in
           let (limits, now) = (limits.current, clock.now())
-          try PostgresStagedParts.dropForgotten(
+          while try PostgresStagedParts.dropSomeForgotten(
             before: now - Int64(limits.stagedSeconds) * 1000, on: connection)
+          {}
           let room = try PostgresStagedParts.room(
             beside: part, header, zone: zone.id, on: connection)
           if room.isCrowded(by: part, header, limits) {
-            try PostgresStagedParts.dropForgotten(
+            while try PostgresStagedParts.dropSomeForgotten(
               before: now - Int64(limits.stagedIdleSeconds) * 1000, but: part.replica,
               on: connection)
+            {}
           }
           // Looked at in a state that stays, and written after: the log has it with the last part.
           let wanted = try connection.transaction(.read) {

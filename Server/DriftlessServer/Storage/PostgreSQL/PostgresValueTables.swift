@@ -34,10 +34,11 @@
     }
 
     func hold() throws {
-      let rows = try connection.run("SELECT id FROM zone WHERE id = $1 \(locked)", zoneID)
-      guard rows.count == 0 else { return }
-      guard try waits || generation() == nil else { throw IsHeld() }
-      throw ServerError.noZone(zone.name)
+      let rows = try connection.run("SELECT uuid FROM zone WHERE id = $1 \(locked)", zoneID)
+      guard try rows.count > 0 || waits || generation() == nil else { throw IsHeld() }
+      guard rows.count > 0, rows.uuid(0, 0) == zone.zoneID else {
+        throw ServerError.noZone(zone.name)
+      }
     }
 
     func holdAll() throws { try PostgresSchema.hold(connection) }
@@ -195,6 +196,10 @@
 
     func missing(_ values: [LargeValue]) throws -> [LargeValue] {
       try PostgresLargeValues.missing(values, zone: zone.id, on: connection)
+    }
+
+    func unnamed(_ values: [LargeValue]) throws -> [UUID] {
+      try PostgresLargeValues.unnamed(values, zone: zone.id, on: connection)
     }
 
     func whole(_ digest: Data) throws -> (row: UUID, length: Int64)? {

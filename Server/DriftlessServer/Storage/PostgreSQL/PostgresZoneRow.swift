@@ -17,7 +17,7 @@
     static let select = """
       SELECT id, name, uuid, generation, head, chain, parent_generation, parent_sequence,
         parent_chain, intent, format_level, next_object, newest_ms, replacements, next_replica,
-        next_name, created_ms, \(PostgresBounds.column) FROM zone
+        next_name, created_ms, \(PostgresBounds.column) FROM zone WHERE \(PostgresLeavingZones.isThere)
       """
 
     /// - Throws: `ServerError` (`.storage`) for a row that is damaged.
@@ -33,13 +33,14 @@
         ZoneParent(
           generation: $0, sequence: rows.uint64(row, 7), chain: try Self.chain(rows.data(row, 8)))
       }
+      let noted = ZoneLimitRows(rows.isNull(row, 17) ? nil : rows.text(row, 17))
       zone = ZoneRecord(
         id: rows.int64(row, 0), name: rows.text(row, 1), zoneID: zoneID, generation: generation,
         parent: parent, intent: ZoneIntent(rawValue: rows.text(row, 9)) ?? .offer,
         replacements: rows.data(row, 13).uuids,
         formatLevel: UInt16(clamping: rows.int64(row, 10)), head: rows.uint64(row, 4),
         chain: chain, nextObject: rows.uint64(row, 11), newestMilliseconds: rows.uint64(row, 12),
-        limits: ZoneLimits(rows: rows.isNull(row, 17) ? nil : rows.text(row, 17)))
+        limits: noted.limits, isPutBack: noted.isPutBack)
       numbers = Numbers(nextReplica: rows.int64(row, 14), nextName: rows.int64(row, 15))
       createdMilliseconds = rows.int64(row, 16)
     }
@@ -62,15 +63,23 @@
       // A name that no zone can have may hold what no text of the database may.
       guard ZoneName.isValid(name) else { return nil }
       let rows = try run(
-        PostgresZoneRow.select + " WHERE name = $1" + (locks ? " FOR UPDATE" : ""), .text(name))
+        PostgresZoneRow.select + " AND name = $1" + (locks ? " FOR UPDATE" : ""), .text(name))
       return rows.count > 0 ? try PostgresZoneRow(rows, 0) : nil
     }
 
-    /// The zone as it is now, whatever its name became.
+    /// The zone as it is now, whatever its name became; nil when it is gone.
+    ///
+    /// - Parameter locks: whether nobody else may write to the zone until the transaction ends.
+    func currentRow(of zone: ZoneRecord, locks: Bool = false) throws -> PostgresZoneRow? {
+      let rows = try run(
+        PostgresZoneRow.select + " AND id = $1" + (locks ? " FOR UPDATE" : ""),
+        .integer(zone.id))
+      return rows.count > 0 ? try PostgresZoneRow(rows, 0) : nil
+    }
+
     func current(_ zone: ZoneRecord) throws -> ZoneRecord {
-      let rows = try run(PostgresZoneRow.select + " WHERE id = $1", .integer(zone.id))
-      guard rows.count > 0 else { throw ServerError.noZone(zone.name) }
-      return try PostgresZoneRow(rows, 0).zone
+      guard let row = try currentRow(of: zone) else { throw ServerError.noZone(zone.name) }
+      return row.zone
     }
 
     func zones() throws -> [ZoneRecord] {

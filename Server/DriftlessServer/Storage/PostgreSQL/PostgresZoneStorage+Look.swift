@@ -25,7 +25,7 @@
       // One more, to know whether there are more. By bytes, as names of zones are compared elsewhere.
       let rows = try connection.run(
         PostgresZoneRow.select + """
-           WHERE convert_to(name, 'UTF8') >= convert_to($1, 'UTF8')
+           AND convert_to(name, 'UTF8') >= convert_to($1, 'UTF8')
           ORDER BY convert_to(name, 'UTF8') LIMIT $2
           """, .text(name), .integer(Int64(count + 1)))
       var looks = try (0..<min(rows.count, count)).map {
@@ -43,7 +43,10 @@
       }
       var look = StorageLook(
         zones: looks,
-        zoneCount: Int(try connection.run("SELECT count(*) FROM zone").int64(0, 0)),
+        zoneCount: Int(
+          try connection.run(
+            "SELECT count(*) FROM zone WHERE \(PostgresLeavingZones.isThere)"
+          ).int64(0, 0)),
         hasMore: rows.count > count,
         stagedBytes: try PostgresStagedParts.allBytes(on: connection))
       try PostgresLargeValues.look(at: &look, on: connection)

@@ -86,15 +86,18 @@
       await keeping.noteGone(ofAll: { try await read { try $0.zones() } })
     }
 
+    /// One that fails keeps none of the others from its part.
     func letGoOfForgotten() async {
-      do {
-        while try await pool.perform({ [clock] connection in
+      let lettingGo = LettingGo(logger: logger)
+      await lettingGo.run("what is left of deleted zones") {
+        try await self.pool.perform { try PostgresLeavingZones.takeAway(on: $0) }
+      }
+      await lettingGo.run("large values") {
+        try await self.pool.perform { [clock = self.clock] connection in
           let hasCollected = try PostgresLargeValues.collect(
             at: clock.now(), first: 0, isPatient: { _ in true }, on: connection)
           return try PostgresLargeValues.sweep(on: connection) || hasCollected
-        }) {}
-      } catch {
-        logger.warning("what is forgotten was not let go of", metadata: ["error": "\(error)"])
+        }
       }
     }
   }

@@ -18,11 +18,13 @@
     /// Those that wait for a row of their zone, and a few of them at one time that try to get it.
     let patient = ZoneLines()
     let tries: StagingLine
+    /// Refills, one at a time of a zone.
+    let refilling = ZoneLines()
     let sightings: Sightings
-    let seenValues = SeenValues()
+    let seenValues = SeenValues<PostgresValueTables.Row>()
     /// For the question whether the server is well, which is not to wait for others.
     private let reserved: PostgresPool
-    private let commits: PostgresCommits
+    let commits: PostgresCommits
     let clock: ServerClock
     private let tidings: PostgresNews
     private let served: PostgresServed
@@ -100,13 +102,43 @@
       return appended
     }
 
-    package func refill(
-      _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
-    ) async throws -> LogMark {
-      let place = try await commits.refill(entries, of: zone)
-      tidings.publish(zone.generation, head: place.sequence)
-      folding.withLock { $0 }?.note(entries.map(\.push), of: zone)
-      return place
+    /// After a restore all replicas of a zone come at once, with the same: one at a time of a zone has a connection, and all zones
+    /// together leave most to all else.
+    package func refill(_ entries: [Refill], of zone: ZoneRecord) async throws -> LogMark {
+      let most = limits.current.queuedPushesMax
+      let cost = entries.reduce(0) { $0 + $1.push.cost }
+      return try await refilling.run(of: zone.id, bytes: cost, most: (most, .max)) {
+        try await staging.run(of: zone.id, cost: cost, most: most) {
+          let (lacking, head) = try await self.lacking(entries, of: zone)
+          guard !lacking.isEmpty else { return head }
+          let place = try await commits.refill(lacking, of: zone)
+          tidings.publish(zone.generation, head: place.sequence)
+          folding.withLock { $0 }?.note(lacking.map(\.push), of: zone)
+          return place
+        }
+      }
+    }
+
+    /// Those that the log does not have yet, and its end.
+    private func lacking(
+      _ entries: [Refill], of zone: ZoneRecord
+    ) async throws -> (entries: [Refill], head: LogMark) {
+      do {
+        return try await pool.perform { [limits, clock] connection in
+          try connection.transaction(.read) {
+            guard let row = try connection.currentRow(of: zone) else {
+              throw ServerError.noZone(zone.name)
+            }
+            let tables = PostgresZoneTables(connection, row, onlyReads: true)
+            try tables.loadPlaces(Set(entries.map { $0.entry.sequence }))
+            return try LogAppend(
+              tables: tables, limits: limits.current, nowMilliseconds: clock.now()
+            ).lacking(entries, of: zone)
+          }
+        }
+      } catch {
+        throw ServerError(refusal: error) ?? ServerError(storage: error)
+      }
     }
 
     package func zone(named name: String) async throws -> ZoneRecord? {
@@ -120,7 +152,8 @@
     package func generations() async throws -> Set<UUID> {
       do {
         return try await aside { connection in
-          let rows = try connection.run("SELECT generation FROM zone")
+          let rows = try connection.run(
+            "SELECT generation FROM zone WHERE \(PostgresLeavingZones.isThere)")
           return Set((0..<rows.count).compactMap { rows.uuid($0, 0) })
         }
       } catch let error as PostgresError {

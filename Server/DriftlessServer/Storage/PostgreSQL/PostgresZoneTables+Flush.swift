@@ -22,6 +22,9 @@
         .integer(Int64(clamping: zone.nextObject)),
         .integer(Int64(clamping: zone.newestMilliseconds)), .integer(numbers.nextReplica),
         .integer(numbers.nextName))
+      if newEntries.contains(where: { !$0.entry.isRefill }) {
+        try PostgresBounds.forgetPutBack(of: zone, on: connection)
+      }
     }
 
     private func flushNames() throws {

@@ -37,7 +37,7 @@
         LEFT JOIN replica ON replica.zone = home.zone AND replica.uuid = home.uuid
         LEFT JOIN forgotten_replica AS forgotten
           ON forgotten.zone = home.zone AND forgotten.replica = home.uuid
-        WHERE home.uuid = ANY($1::uuid[])
+        WHERE home.uuid = ANY($1::uuid[]) AND \(PostgresLeavingZones.hasZone("home"))
         """, .uuids(Array(asked)))
       for row in 0..<rows.count {
         guard let replica = rows.uuid(row, 0) else { continue }
@@ -53,6 +53,7 @@
       let new = newReplicas.filter { (replicas[$0]?.lastPush ?? 0) > 0 }
         .sorted { $0.uuidString < $1.uuidString }
       if !new.isEmpty {
+        try PostgresLeavingZones.giveUp(new, on: connection)
         let made = try connection.run(
           """
           INSERT INTO replica_home(uuid, zone) SELECT uuid, $1::bigint FROM unnest($2::uuid[]) AS new(uuid)

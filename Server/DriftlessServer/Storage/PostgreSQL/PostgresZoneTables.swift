@@ -388,7 +388,8 @@
         id: id, name: name, zoneID: zoneID, generation: generation, parent: parent,
         intent: intent, replacements: replacements, formatLevel: formatLevel,
         head: entry.sequence, chain: entry.chain, nextObject: nextObject + contents.newCount,
-        newestMilliseconds: max(newestMilliseconds, contents.newestMilliseconds), limits: limits)
+        newestMilliseconds: max(newestMilliseconds, contents.newestMilliseconds), limits: limits,
+        isPutBack: isPutBack)
     }
   }
 #endif

@@ -35,7 +35,7 @@
         .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
         .integer(Int64(clamping: zone.newestMilliseconds)), .integer(created),
         .blob(zone.replacements.bytes))
-      try PostgresBounds.set(zone.limits, of: zone, on: copy)
+      try PostgresBounds.set(of: zone, on: copy)
       try write(tokens)
       try writeReplicas()
       try PostgresPurgeCopy.into(copy, of: source, zone, replica: replica)

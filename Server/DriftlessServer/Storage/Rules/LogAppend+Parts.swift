@@ -1,4 +1,4 @@
-import DriftlessProtocol
+public import DriftlessProtocol
 import Foundation
 
 /// A push in several parts: the last one brings all of them into the log, each as an entry of its own, one after the other, in
@@ -35,9 +35,20 @@ extension LogAppend {
       chain: outcome.chain, chainBefore: zone.chain, isRepeat: false)
   }
 
+  /// Whether a part is of a push that the log does not have yet: only such a one is kept beside it.
+  ///
+  /// - Throws: as ``append(_:to:)``.
+  public func isWanted(_ part: Push, of record: ZoneRecord) throws -> Bool {
+    let zone = try current(record, part.cursor.generation)
+    guard try tables.replica(part.replica) != nil else { return true }
+    return try part.number > replica(of: part.replica, zone: zone).lastPush
+  }
+
   /// Looks whether a part could come into the log as it is, where that can be told before the others are there; the caller
   /// rolls back.
-  func probe(_ part: Push, _ header: ChangeSetHeader, of record: ZoneRecord) throws {
+  ///
+  /// - Throws: as ``append(_:to:)``.
+  public func probe(_ part: Push, _ header: ChangeSetHeader, of record: ZoneRecord) throws {
     let zone = try current(record, part.cursor.generation)
     try check(part.cursor.mark, in: zone)
     if let mark = part.mark { try check(mark, in: zone) }
@@ -105,8 +116,33 @@ extension LogAppend {
 
   // MARK: - Taking back
 
-  /// Takes back an entry. Of a push in several parts each waits beside the log for the last one.
-  func refillInParts(
+  /// Those of some entries that the log does not have, and where it ends. It reads alone.
+  ///
+  /// - Throws: `ServerError` (`.diverged` for one that is not as the log has it).
+  public func lacking(
+    _ entries: [Refill], of record: ZoneRecord
+  ) throws -> (entries: [Refill], head: LogMark) {
+    var zone = try current(record, record.generation)
+    var lacking: [Refill] = []
+    for (entry, push) in entries {
+      if push.cursor.generation != zone.generation {
+        zone = try current(record, push.cursor.generation)
+      }
+      if entry.sequence > zone.head {
+        lacking.append((entry, push))
+      } else {
+        try check(entry.mark, in: zone)
+      }
+    }
+    return (lacking, LogMark(sequence: zone.head, chain: zone.chain))
+  }
+
+  /// Takes back an entry that the log lost; one that it has is left. Of a push in several parts each waits beside the log for the last
+  /// one.
+  ///
+  /// - Throws: `ServerError`: `.diverged` when the log does not go on with it, and as ``append(_:to:)``; the caller rolls back to before
+  ///   the first of the entries that come at one time.
+  public func refillInParts(
     _ entry: PullPage.Entry, _ push: Push, of record: ZoneRecord
   ) throws {
     guard let header = push.part else {
@@ -150,6 +186,7 @@ extension ZoneRecord {
       id: id, name: name, zoneID: zoneID, generation: generation, parent: parent, intent: intent,
       replacements: replacements, formatLevel: formatLevel, head: appended.sequence,
       chain: appended.chain, nextObject: nextObject + newCount,
-      newestMilliseconds: max(newestMilliseconds, contents.newestMilliseconds), limits: limits)
+      newestMilliseconds: max(newestMilliseconds, contents.newestMilliseconds), limits: limits,
+      isPutBack: isPutBack)
   }
 }

@@ -2,14 +2,34 @@ import DriftlessProtocol
 import Foundation
 
 /// What happens to one push inside the database transaction: is it a repeat, is it stale, and if
-/// neither, its place in the log and in the index.
-struct LogAppend<Tables: ZoneTables> {
+/// neither, its place in the log and in the index. The rules of every storage; they know of the database what ``ZoneTables`` says.
+///
+///     let tables = MyTables(transaction)
+///     let appended = try LogAppend(tables: tables, limits: limits, nowMilliseconds: now).append(push, to: zone)
+///
+/// What is thrown refuses the push: who calls takes back what the tables were told since before it, and hands the refusal on
+/// (``ServerError/init(refusal:)``).
+public struct LogAppend<Tables: ZoneTables> {
   let tables: Tables
   let limits: ServerLimits
   let nowMilliseconds: Int64
 
+  /// The rules, for one transaction.
+  ///
+  /// - Parameters:
+  ///   - tables: what the transaction reads and writes.
+  ///   - limits: the server's bounds.
+  ///   - nowMilliseconds: the server's time. Since 1970.
+  public init(tables: Tables, limits: ServerLimits, nowMilliseconds: Int64) {
+    self.tables = tables
+    self.limits = limits
+    self.nowMilliseconds = nowMilliseconds
+  }
+
+  /// Appends a push, or finds that the log has it; of one in several parts the last brings all of them.
+  ///
   /// - Throws: `ServerError`, `ProtocolError`; the caller rolls back to before the push.
-  func append(_ push: Push, to record: ZoneRecord) throws -> Appended {
+  public func append(_ push: Push, to record: ZoneRecord) throws -> Appended {
     let zone = try current(record, push.cursor.generation)
     let replica = try replica(of: push.replica, zone: zone)
     if let answer = try repeated(push, replica, in: zone) { return answer }
@@ -23,7 +43,8 @@ struct LogAppend<Tables: ZoneTables> {
 
   /// Takes back an entry that the log lost; nil when it has it.
   ///
-  /// - Throws: `ServerError` (`.diverged` when the log does not go on with it).
+  /// - Throws: `ServerError`: `.diverged` when the log does not go on with it; `.zoneFull` and `.clockAhead` for what a push could
+  ///   not bring either, where the log was not put back.
   func refill(_ entry: PullPage.Entry, _ push: Push, of record: ZoneRecord) throws -> Appended? {
     let zone = try current(record, push.cursor.generation)
     guard entry.sequence > zone.head else {
@@ -39,6 +60,7 @@ struct LogAppend<Tables: ZoneTables> {
     guard isNext || push.number > replica.lastPush else {
       throw ServerError.diverged(at: entry.sequence, zone)
     }
+    try checkClock(push.contents, zone, isRefill: true)
     return try enter(push, zone, replica, isRefill: true)
   }
 
@@ -56,7 +78,7 @@ struct LogAppend<Tables: ZoneTables> {
         .zoneFull, "the log of zone \(zone.name) is full",
         suggestion: "Ask the operator for a new zone, or to renew this one.")
     }
-    if !isRefill { try checkLimits(push, zone) }
+    if !isRefill || !zone.isPutBack { try checkLimits(push, zone, isRefill: isRefill) }
     let replica = try isRefill ? replica : remembered(replica, push, zone)
     var hasNews = true
     do {
@@ -81,23 +103,24 @@ struct LogAppend<Tables: ZoneTables> {
       try tables.append(
         NewEntry(
           push: push, sequence: sequence, chain: chain, replica: replica,
-          receivedMilliseconds: nowMilliseconds), to: zone)
+          receivedMilliseconds: nowMilliseconds, isRefill: isRefill), to: zone)
     }
     return Appended(
       sequence: sequence, firstObjectNumber: zone.nextObject, chain: chain, isRepeat: false)
   }
 
-  /// What was acknowledged once, a refill, comes back whatever the zone's bounds are by now.
+  /// What was acknowledged once comes back to a log that was put back whatever the zone's bounds are by now. Where nothing but the
+  /// one who sends it says that, it could be anything: a refill has little more room than a push then.
   ///
-  /// - Throws: `ServerError` (`.diskFull`) where the entry would pass a bound of its zone.
-  private func checkLimits(_ push: Push, _ zone: ZoneRecord) throws {
+  /// - Throws: `ServerError` (`.zoneFull`) where the entry would pass a bound of its zone.
+  private func checkLimits(_ push: Push, _ zone: ZoneRecord, isRefill: Bool) throws {
     if let most = zone.limits.logEntriesMax {
       let count = zone.head - min(zone.head, try tables.floor(of: zone))
-      guard count < UInt64(most) else {
+      guard count < UInt64(isRefill ? ZoneLimits.refillMost(most) : most) else {
         throw ServerError.zoneIsFull(zone, "logEntriesMax", "has \(count) entries in its log")
       }
     }
-    try checkBytes(push.frame.count, push, zone)
+    try checkBytes(push.frame.count, push, zone, isRefill: isRefill)
   }
 
   /// Looks whether the zone has room for a push whose parts wait beside the log: with those that wait, and as much as the push will
@@ -109,8 +132,11 @@ struct LogAppend<Tables: ZoneTables> {
   }
 
   /// Parts that wait take the room that they will have in the log.
-  private func checkBytes(_ count: Int, _ push: Push, _ zone: ZoneRecord) throws {
-    guard let most = zone.limits.logBytesMax else { return }
+  private func checkBytes(
+    _ count: Int, _ push: Push, _ zone: ZoneRecord, isRefill: Bool = false
+  ) throws {
+    guard let bound = zone.limits.logBytesMax else { return }
+    let most = isRefill ? ZoneLimits.refillMost(bound) : bound
     let bytes = try tables.logBytes(of: zone)
     let staged = try tables.stagedBytes(of: zone, butOf: push.replica)
     let taken = bytes.addingReportingOverflow(staged)
@@ -177,9 +203,13 @@ struct LogAppend<Tables: ZoneTables> {
 
   /// A clock that runs ahead would win every conflict until the others catch up. What the zone has
   /// already is no harm: a server clock that was fast for a day must not stop those that heard it.
-  func checkClock(_ contents: Push.Contents, _ zone: ZoneRecord) throws {
+  ///
+  /// - Parameter isRefill: another server's clock may have let it in. Where the log was put back, that is so.
+  func checkClock(_ contents: Push.Contents, _ zone: ZoneRecord, isRefill: Bool = false) throws {
+    guard !isRefill || !zone.isPutBack else { return }
     let now = UInt64(clamping: nowMilliseconds)
-    let limit = max(now + UInt64(limits.clockAheadMillisecondsMax), zone.newestMilliseconds)
+    let ahead = UInt64(limits.clockAheadMillisecondsMax) * (isRefill ? 2 : 1)
+    let limit = max(now + ahead, zone.newestMilliseconds)
     guard contents.newestMilliseconds > limit else { return }
     var error = ServerError(
       .clockAhead,
@@ -266,7 +296,7 @@ struct LogAppend<Tables: ZoneTables> {
       suggestion: "Nothing is lost: it is sent again. Have the operator forget those that are gone "
         + "(driftless-server replica forget \(zone.name) --unseen-for DAYS), or raise "
         + (most < limits.replicasPerZoneMax
-          ? "replicasMax (driftless-server zone limits \(zone.name))."
+          ? "replicasMax (driftless-server zone limits \(zone.name) --set replicasMax=…)."
           : "replicasPerZoneMax (serve --limits)."),
       head: zone.head)
   }

@@ -141,20 +141,39 @@ struct ObjectIndex<Tables: ZoneTables> {
   }
 }
 
-/// One row of the index.
-struct ObjectState: Sendable, Equatable {
+/// One row of the index: what the rules know of an object that was touched or named after its insert. A new one stands for one that
+/// was not.
+public struct ObjectState: Sendable, Equatable {
   /// The sequence number that set the whole row; 0: its insert.
-  var base: UInt64 = 0
+  public var base: UInt64 = 0
   /// The sequence number that deleted it; 0: alive.
-  var deleted: UInt64 = 0
-  var properties = PropertySequences()
-  /// The last entry whose table names it, and the row of the replica that made it; 0: none.
-  var named: UInt64 = 0
-  var namedBy: Int64 = 0
+  public var deleted: UInt64 = 0
+  /// The properties that were set later than the rest.
+  public var properties = PropertySequences()
+  /// The last entry whose table names it; 0: none.
+  public var named: UInt64 = 0
+  /// The number of the replica that made that (``KnownReplica/id``); 0: none.
+  public var namedBy: Int64 = 0
   /// The last one by another replica.
-  var namedBefore: UInt64 = 0
+  public var namedBefore: UInt64 = 0
 
-  mutating func name(_ sequence: UInt64, by replica: Int64) {
+  /// A row; without arguments one that was not touched.
+  public init(
+    base: UInt64 = 0, deleted: UInt64 = 0, properties: PropertySequences = PropertySequences(),
+    named: UInt64 = 0, namedBy: Int64 = 0, namedBefore: UInt64 = 0
+  ) {
+    self.base = base
+    self.deleted = deleted
+    self.properties = properties
+    self.named = named
+    self.namedBy = namedBy
+    self.namedBefore = namedBefore
+  }
+
+  /// An entry names the object.
+  ///
+  /// - Parameter replica: the number of the one that made the entry.
+  public mutating func name(_ sequence: UInt64, by replica: Int64) {
     if namedBy != replica { namedBefore = named }
     named = sequence
     namedBy = replica
@@ -214,7 +233,8 @@ extension ServerError {
       suggestion: "Set fewer, or ask the operator to raise propertiesPerObjectMax.")
   }
 
-  static func tooManyNames(_ most: Int) -> ServerError {
+  /// What a storage says of one more name of a property than a zone may have.
+  public static func tooManyNames(_ most: Int) -> ServerError {
     ServerError(
       .zoneFull, "the zone would have more than \(most) names of properties",
       suggestion: "Use names that the zone has, or ask the operator to raise propertiesPerZoneMax.")

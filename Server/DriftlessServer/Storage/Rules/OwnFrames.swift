@@ -1,13 +1,18 @@
 /// A replica's acknowledged change sets above its cursor. What they set is not news to it, and
 /// nothing of others can lie between (the stale check of those pushes saw to that), so they never
 /// make a push stale.
-package struct OwnFrames: Sendable {
-  package struct Frame: Sendable {
+public struct OwnFrames: Sendable {
+  /// One of them.
+  public struct Frame: Sendable {
     let sequence: UInt64
     let firstObject: UInt64
     let count: UInt64
 
-    package init(sequence: UInt64, firstObject: UInt64, count: UInt64) {
+    /// - Parameters:
+    ///   - sequence: its sequence number.
+    ///   - firstObject: the zone object number of the first object that it made.
+    ///   - count: how many it made.
+    public init(sequence: UInt64, firstObject: UInt64, count: UInt64) {
       self.sequence = sequence
       self.firstObject = firstObject
       self.count = count
@@ -21,7 +26,7 @@ package struct OwnFrames: Sendable {
   let newest: UInt64?
 
   /// - Parameter frames: in any order.
-  package init(_ frames: [Frame] = []) {
+  public init(_ frames: [Frame] = []) {
     makers = frames.filter { $0.count > 0 }.sorted { $0.firstObject < $1.firstObject }
     sequences = Set(frames.map(\.sequence))
     newest = sequences.max()

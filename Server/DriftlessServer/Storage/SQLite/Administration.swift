@@ -72,6 +72,10 @@ package struct Administration: ZoneAdministration {
     return renewed
   }
 
+  package func namedValues(of name: String) throws -> NamedValues {
+    try LargeValues.named(of: existingZone(name).id, on: connection)
+  }
+
   /// Adds up a zone's log to a snapshot; pushes go on meanwhile.
   ///
   /// - Throws: `ServerError` (`.noZone`, `.locked` while another process folds the zone).
@@ -133,6 +137,16 @@ package struct Administration: ZoneAdministration {
     return lock
   }
 
+  /// What this is about to do a server has to know of.
+  ///
+  /// - Throws: `ServerError` (`.locked`) where one of before serves.
+  func checkServers() throws {
+    guard let process = folder.servingProcess, !folder.isServedByThisVersion else { return }
+    throw ServerError(
+      .locked, "an older program (process \(process)) serves \(folder.url.path)",
+      suggestion: "Start the server again with this program, then say the command again.")
+  }
+
   func write<Result>(_ body: () throws -> Result) throws -> Result {
     let lock = try lockInPlace()
     defer { lock?.release() }
@@ -146,8 +160,9 @@ package struct Administration: ZoneAdministration {
 }
 
 /// What may be the name of a zone: it stands in URLs and logs as it is.
-package enum ZoneName {
-  package static func isValid(_ name: some StringProtocol) -> Bool {
+public enum ZoneName {
+  /// Whether a text may be one: 1 to 100 letters and digits of ASCII, `-`, `.` and `_`, first a letter or digit.
+  public static func isValid(_ name: some StringProtocol) -> Bool {
     func isAlphanumeric(_ byte: UInt8) -> Bool {
       (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
     }

@@ -109,13 +109,13 @@ package struct Backup {
     guard access(file.path, R_OK) == 0 else {
       throw ServerError(
         .noData, "\(file.path) cannot be read: \(String(cString: strerror(errno)))",
-        suggestion: "Name a file that driftless-server backup made.")
+        suggestion: "Name a file that a backup made (driftless-server backup FILE).")
     }
     var status = stat()
     guard stat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       throw ServerError(
         .noData, "\(file.path) is no plain file",
-        suggestion: "Name a file that driftless-server backup made.")
+        suggestion: "Name a file that a backup made (driftless-server backup FILE).")
     }
     guard stat(file.path + "-wal", &status) != 0 || status.st_size == 0 else {
       throw ServerError(
@@ -131,7 +131,9 @@ package struct Backup {
         throw ServerError(
           .damagedDatabase,
           "\(file.path) is no database of a server of this version or an older one",
-          suggestion: "Name a file that driftless-server backup made, or use the program that did.")
+          suggestion:
+            "Name a file that a backup made (driftless-server backup FILE), or use the program that did."
+        )
       }
     }
   }
@@ -143,7 +145,9 @@ package struct Backup {
       guard try connection.integer("PRAGMA user_version") == ServerSchema.version else {
         throw ServerError(
           .damagedDatabase, "\(name) is no database of a server of this version",
-          suggestion: "Name a file that driftless-server backup made, or use the program that did.")
+          suggestion:
+            "Name a file that a backup made (driftless-server backup FILE), or use the program that did."
+        )
       }
       let outcome = try DatabaseCheck.run(on: connection)
       if let first = outcome.damage.first {

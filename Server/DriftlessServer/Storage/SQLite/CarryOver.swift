@@ -10,6 +10,8 @@ struct CarryOver {
   private let connection: SQLiteConnection
   private let formerZones: [UUID: ZoneRecord]
   private var outcome = Outcome()
+  /// Zones whose logs begin anew with the restore.
+  private var renewed: Set<UUID> = []
 
   struct Outcome {
     var zonesMade: [String] = []
@@ -47,6 +49,7 @@ struct CarryOver {
       try carryOver.renew(restored)
       try carryOver.name()
       try carryOver.make(restored)
+      try ZoneBounds.notePutBack(but: carryOver.renewed, on: connection)
       try carryOver.carryForgotten()
       try carryOver.carryTokens()
       try carryOver.carryOperators()
@@ -89,6 +92,7 @@ struct CarryOver {
     case .keep: break
     case .renew:
       for zone in renewed { try connection.renew(zone, intent: .offer, isServed: false) }
+      self.renewed = Set(renewed.map(\.zoneID))
     case nil:
       throw ServerError(
         .renewedSince,
@@ -103,7 +107,7 @@ struct CarryOver {
   private mutating func name() throws {
     var taken = Set(former.zones.map(\.name))
     var names: [(zone: ZoneRecord, name: String)] = []
-    for zone in try connection.zones() {
+    for var zone in try connection.zones() {
       if let known = known(zone) {
         names.append((zone, known.name))
         try connection.run(
@@ -112,7 +116,8 @@ struct CarryOver {
           WHERE id = ?
           """, .integer(Int64(clamping: known.newestMilliseconds)),
           .integer(Int64(known.formatLevel)), .integer(zone.id))
-        try ZoneBounds.set(known.limits, of: zone, on: connection)
+        zone.limits = known.limits
+        try ZoneBounds.set(of: zone, on: connection)
       } else {
         let name = Self.free(zone.name, taken)
         taken.insert(name)

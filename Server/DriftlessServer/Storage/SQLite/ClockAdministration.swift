@@ -2,9 +2,9 @@ import DriftlessSQLite
 import Foundation
 
 /// The server's time beside its host's clock, for an operator.
-package struct ClockReport: Sendable {
+public struct ClockReport: Sendable {
   /// What a server that goes on from the last time given makes of its host's clock.
-  package enum State: String, Sendable {
+  public enum State: String, Sendable {
     /// It follows it.
     case right
     /// The clock is behind what was given: the server counts on, a tenth slower, until the clock has come to it.
@@ -14,19 +14,33 @@ package struct ClockReport: Sendable {
   }
 
   /// By the host's clock. Milliseconds since 1970, as all times here.
-  package let hostMilliseconds: Int64
+  public let hostMilliseconds: Int64
   /// The last time that is known to have been given; nil for none.
-  package let givenMilliseconds: Int64?
-  package let state: State
+  public let givenMilliseconds: Int64?
+  /// How the two stand.
+  public let state: State
   /// The process that serves the folder. It may have given up to a minute more than is kept.
-  package let server: Int32?
+  public let server: Int32?
   /// How many processes serve: of a folder one at most.
-  package let nodes: Int
+  public let nodes: Int
   /// Zones with changes that lie ahead of the host's clock, and the time of the newest.
-  package let zonesAhead: [(zone: String, newestMilliseconds: UInt64)]
+  public let zonesAhead: [(zone: String, newestMilliseconds: UInt64)]
+
+  /// All that there is to say of one.
+  public init(
+    hostMilliseconds: Int64, givenMilliseconds: Int64?, state: State, server: Int32?, nodes: Int,
+    zonesAhead: [(zone: String, newestMilliseconds: UInt64)]
+  ) {
+    self.hostMilliseconds = hostMilliseconds
+    self.givenMilliseconds = givenMilliseconds
+    self.state = state
+    self.server = server
+    self.nodes = nodes
+    self.zonesAhead = zonesAhead
+  }
 
   /// By how much the last time given is ahead of the host's clock.
-  package var aheadMilliseconds: Int64? { givenMilliseconds.map { $0 - hostMilliseconds } }
+  public var aheadMilliseconds: Int64? { givenMilliseconds.map { $0 - hostMilliseconds } }
 
   /// - Parameter given: the last time that is known to have been given; 0 for none.
   init(

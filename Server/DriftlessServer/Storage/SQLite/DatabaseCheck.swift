@@ -3,26 +3,52 @@ package import DriftlessSQLite
 import Foundation
 
 /// Reads all of a server's database, and names what is not as the server wrote it.
-package struct DatabaseCheck {
+public struct DatabaseCheck {
   /// One thing that is wrong.
-  package struct Damage: Sendable, Hashable {
+  public struct Damage: Sendable, Hashable {
     /// The table, or `file` for what SQLite finds.
-    package let table: String
+    public let table: String
     /// Nil where it belongs to no zone.
-    package let zone: String?
+    public let zone: String?
     /// Which row: `entry 7`, `object 12`.
-    package let place: String
-    package let message: String
-    package let suggestion: String
+    public let place: String
+    /// What is wrong.
+    public let message: String
+    /// What to do about it.
+    public let suggestion: String
+
+    /// All that there is to say of one.
+    public init(
+      table: String, zone: String?, place: String, message: String, suggestion: String
+    ) {
+      self.table = table
+      self.zone = zone
+      self.place = place
+      self.message = message
+      self.suggestion = suggestion
+    }
   }
 
   /// What was read.
-  package struct Outcome: Sendable {
-    package var zones = 0
-    package var entries = 0
-    package var damage: [Damage] = []
+  public struct Outcome: Sendable {
+    /// How many zones were read.
+    public var zones = 0
+    /// How many entries were read.
+    public var entries = 0
+    /// What is not as a server wrote it.
+    public var damage: [Damage] = []
     /// More was found than is listed.
-    package var isCut = false
+    public var isCut = false
+
+    /// All that there is to say of one.
+    public init(
+      zones: Int = 0, entries: Int = 0, damage: [Damage] = [], isCut: Bool = false
+    ) {
+      self.zones = zones
+      self.entries = entries
+      self.damage = damage
+      self.isCut = isCut
+    }
   }
 
   let connection: SQLiteConnection
@@ -89,7 +115,9 @@ package struct DatabaseCheck {
 
   mutating func readableZones() throws -> [ZoneRecord] {
     var zones: [ZoneRecord] = []
-    for row in try connection.rows("SELECT name FROM zone ORDER BY name") {
+    for row in try connection.rows(
+      "SELECT name FROM zone WHERE \(LeavingZones.isThere) ORDER BY name")
+    {
       guard case .text(let name)? = row.first else { continue }
       do {
         if let zone = try connection.zone(named: name) { zones.append(zone) }

@@ -14,12 +14,7 @@ struct FolderPurge: PurgePlace {
     SQLitePurgeTables(administration: administration, zone: zone)
   }
 
-  func checkServers() throws {
-    guard let process = folder.servingProcess, !folder.isServedByThisVersion else { return }
-    throw ServerError(
-      .locked, "an older program (process \(process)) serves \(folder.url.path)",
-      suggestion: "Start the server again with this program, then say the command again.")
-  }
+  func checkServers() throws { try administration.checkServers() }
 
   func givenMilliseconds() throws -> Int64 { try GivenTimes.last(connection) }
 

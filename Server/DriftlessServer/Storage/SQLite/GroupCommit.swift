@@ -50,9 +50,72 @@ final class GroupCommit: Sendable {
     }
   }
 
-  /// What others wrote may be much as well.
-  func checkpointLater() {
-    database.later { self.checkpointer.checkpointIfDue(self.database, logger: self.logger) }
+  /// How many wait.
+  var waiting: Int { queue.withLock { $0.count } }
+
+  /// Runs `body` on the writer's thread, for what is written beside the pushes. It may be much as well: room is made for it, and what
+  /// the write-ahead log has got is copied after it.
+  ///
+  /// - Parameter bytes: how much is written, about; 0 for what takes no room.
+  /// - Throws: `ServerError`
+  func write<Result: Sendable>(
+    bytes: Int, _ body: @escaping @Sendable (SQLiteConnection) throws -> Result
+  ) async throws -> Result {
+    try await later { [self] in
+      makeRoom(for: bytes)
+      return try database.run { connection in
+        guard !connection.isMoved else { throw ServerError.databaseIsGone }
+        if bytes > 0 { try reserve.requireRoom(bytes, connection) }
+        return try body(connection)
+      }
+    }
+  }
+
+  /// The same for what lets go of something: on a full disk it has the room of the reserve.
+  func letGo<Result: Sendable>(
+    _ body: @escaping @Sendable (SQLiteConnection) throws -> Result
+  ) async throws -> Result {
+    try await later { [self] in
+      makeRoom(for: 0)
+      return try reserve.withRoom {
+        try database.run { connection in
+          guard !connection.isMoved else { throw ServerError.databaseIsGone }
+          return try body(connection)
+        }
+      }
+    }
+  }
+
+  private func later<Result: Sendable>(
+    _ body: @escaping @Sendable () throws -> Result
+  ) async throws -> Result {
+    try await withCheckedThrowingContinuation { answer in
+      database.later { [self] in
+        answer.resume(
+          with: Swift.Result {
+            do {
+              return try body()
+            } catch {
+              makeRoom(after: error)
+              throw ServerError(refusal: error) ?? ServerError(storage: error)
+            }
+          })
+        checkpointer.checkpointIfDue(database, logger: logger)
+      }
+    }
+  }
+
+  /// - Returns: whether there is room now.
+  @discardableResult private func makeRoom(for bytes: Int) -> Bool {
+    // Where it cannot be asked, what is written says why.
+    let hasRoom = try? database.run { reserve.hasRoom(for: bytes, $0) }
+    if hasRoom == false { checkpointer.makeRoom(database, logger: logger) }
+    return hasRoom == true
+  }
+
+  /// What the log holds of what was written before may be the room that the next wants.
+  private func makeRoom(after error: any Error) {
+    if (error as? SQLiteError)?.isFull == true { checkpointer.makeRoom(database, logger: logger) }
   }
 
   /// Takes back what was lent to an operator, where there is room for it by now.
@@ -61,24 +124,28 @@ final class GroupCommit: Sendable {
     database.later { self.checkpointer.makeRoom(self.database, logger: self.logger) }
   }
 
+  /// Copies the write-ahead log where it is too long: commands write to it as well, also while nobody pushes.
+  func copyLog() {
+    database.later { self.checkpointer.checkpointIfDue(self.database, logger: self.logger) }
+  }
+
   private enum Action { case none, drain, refuse }
 
-  /// Commits groups until nothing waits. Runs on the writer's thread.
+  /// Commits one group, and goes on behind what else came to the writer meanwhile: however many push, nobody waits for more than a
+  /// group. Runs on the writer's thread.
   private func drain() {
-    while let group = queue.withLock({ $0.nextGroup(limits.current) }) {
-      commit(group)
-      checkpointer.checkpointIfDue(database, logger: logger)
-    }
+    guard let group = queue.withLock({ $0.nextGroup(limits.current) }) else { return }
+    commit(group)
+    checkpointer.checkpointIfDue(database, logger: logger)
+    database.later { self.drain() }
   }
 
   private func commit(_ group: [Pending]) {
-    // Where it cannot be asked, the push says why.
-    let hasRoom = try? database.run { reserve.hasRoom(for: Self.bytes(of: group), $0) }
-    if hasRoom == false { checkpointer.makeRoom(database, logger: logger) }
+    let hasRoom = makeRoom(for: Self.bytes(of: group))
     do {
       let start = ContinuousClock.now
       let outcomes = try database.run {
-        try self.apply(group, hasRoom: hasRoom == true, on: $0)
+        try self.apply(group, hasRoom: hasRoom, on: $0)
       }
       metrics.countCommit(pushes: outcomes.count, duration: ContinuousClock.now - start)
       if outcomes.count < group.count {
@@ -97,10 +164,7 @@ final class GroupCommit: Sendable {
       // it must not take the others with it. Where another has the database, each would wait for it in turn.
       for pending in group { commit([pending]) }
     } catch {
-      // What the log holds of former groups may be the room that the next one wants.
-      if (error as? SQLiteError)?.isFull == true {
-        checkpointer.makeRoom(database, logger: logger)
-      }
+      makeRoom(after: error)
       logger.error("a push could not be stored", metadata: ["error": "\(error)"])
       for pending in group { pending.answer.resume(throwing: ServerError(storage: error)) }
     }
@@ -167,15 +231,6 @@ final class GroupCommit: Sendable {
 }
 
 extension ServerError {
-  /// What the rules refuse, as far as it is no fault of the storage; nil for all else.
-  init?(refusal error: any Error) {
-    switch error {
-    case let error as ServerError where error.code != .storage: self = error
-    case let error as ProtocolError: self.init(error)
-    default: return nil
-    }
-  }
-
   /// The file of the database was removed, or moved, while the server has it open.
   static let databaseIsGone = ServerError(
     .storage, "the server's database was moved away or removed while it serves",
@@ -253,7 +308,7 @@ extension ServerError {
         error.isNotADatabase
           ? "\(file) is no database" : "\(file) is damaged: its pages do not fit together",
         suggestion: isBackup
-          ? "Nothing was changed. Name another file that driftless-server backup made."
+          ? "Nothing was changed. Name another file that a backup made (driftless-server backup FILE)."
           : "Keep a copy of the data folder and put a backup in its place: replicas bring back what it lacks."
       )
     }

@@ -20,12 +20,15 @@ enum LargeValues {
 
   /// In place of a replica: the value is whole, and the zone's.
   static let whole = SQLiteValue.blob(Data())
+  /// In place of a zone: nobody wants the value any more, and its bytes go some at a time (`sweep`).
+  private static let nowhere = SQLiteValue.integer(0)
   private static let isUnnamed = """
     NOT EXISTS (SELECT 1 FROM value_use
       WHERE value_use.zone = value.zone AND value_use.digest = value.digest)
     """
-  /// So many values that nobody wants any more go in one transaction.
-  private static let collectedMax = 16
+  /// So many values that nobody wants any more are given up in one transaction, and so many pieces go in one.
+  private static let collectedMax = 256
+  private static let piecesAtOnce: Int64 = 16
 
   // MARK: - What comes
 
@@ -103,9 +106,13 @@ enum LargeValues {
       .integer(.max), .text(ValueLease.nobody), .integer(zone), .blob(value.digest))
   }
 
-  static func remove(_ id: Int64, on connection: SQLiteConnection) throws {
-    try connection.run("DELETE FROM value_piece WHERE value = ?", .integer(id))
-    try connection.run("DELETE FROM value WHERE id = ?", .integer(id))
+  /// It is nobody's any more, and takes nobody's room.
+  static func giveUp(_ id: Int64, on connection: SQLiteConnection) throws {
+    try connection.run(
+      """
+      UPDATE value SET zone = ?, replica = ?, token = ?, length = 0, held = 0, lease_ms = 0
+      WHERE id = ?
+      """, nowhere, .blob(UUID().bytes), .text(ValueLease.nobody), .integer(id))
   }
 
   /// What replicas have sent of a value that are no whole.
@@ -190,6 +197,39 @@ enum LargeValues {
     return bytes
   }
 
+  /// What a zone has whole, and its log names.
+  static func named(of zone: Int64, on connection: SQLiteConnection) throws -> NamedValues {
+    let row = try connection.rows(
+      """
+      SELECT count(*), CAST(total(length) AS INTEGER) FROM value
+      WHERE zone = ? AND replica = x'' AND NOT \(isUnnamed)
+      """, .integer(zone)
+    ).first
+    guard case .integer(let count)? = row?[0], case .integer(let bytes)? = row?[1] else {
+      return NamedValues(count: 0, bytes: 0)
+    }
+    return NamedValues(count: count, bytes: bytes)
+  }
+
+  /// Values that a zone has whole and its log names, in the order of their digests, after one: so each page is read off the index.
+  static func namedPage(
+    of zone: Int64, after digest: Data, countMax: Int64, on connection: SQLiteConnection
+  ) throws -> [(digest: Data, length: Int64, row: Int64)] {
+    let statement = try connection.prepare(
+      """
+      SELECT digest, length, id FROM value
+      WHERE zone = ? AND digest > ? AND replica = x'' AND NOT \(isUnnamed)
+      ORDER BY digest LIMIT ?
+      """)
+    defer { statement.reset() }
+    statement.bind([.integer(zone), .blob(digest), .integer(countMax)])
+    var rows: [(Data, Int64, Int64)] = []
+    while try statement.step() {
+      rows.append((statement.data(0), statement.int64(1), statement.int64(2)))
+    }
+    return rows
+  }
+
   /// Bytes of values: of a zone or of all; all of them, or those that nothing names.
   static func bytes(
     of zone: Int64?, isUnnamed: Bool = false, on connection: SQLiteConnection
@@ -206,25 +246,55 @@ enum LargeValues {
   // MARK: - What goes
 
   /// Lets go of some values that no entry names and nobody waits for any more, and of uploads that nobody goes on with: of this
-  /// zone first, in a transaction of its own.
+  /// zone first, in a transaction of its own. And of some bytes of those that were given up.
   ///
-  /// - Returns: whether some went.
+  /// - Returns: whether room was made for others, and whether there may be more to let go of.
   static func collect(
     at milliseconds: Int64, first zone: Int64, on connection: SQLiteConnection
-  ) throws -> Bool {
+  ) throws -> (isRoomMade: Bool, mayHaveMore: Bool) {
     let gone = try unwanted(at: milliseconds, first: zone, on: connection)
-    guard !gone.isEmpty else { return false }
-    try connection.transaction(.immediate) { for id in gone { try remove(id, on: connection) } }
-    return true
+    let isLeft = try connection.scalar("SELECT 1 FROM value WHERE zone = ?", nowhere) != nil
+    guard !gone.isEmpty || isLeft else { return (false, false) }
+    try connection.transaction(.immediate) {
+      for id in gone { try giveUp(id, on: connection) }
+      _ = try sweep(on: connection)
+    }
+    return (!gone.isEmpty, true)
   }
 
   /// The same within a transaction.
+  ///
+  /// - Returns: whether there may be more.
   static func collectWithin(
     at milliseconds: Int64, first zone: Int64, on connection: SQLiteConnection
   ) throws -> Bool {
-    let gone = try unwanted(at: milliseconds, first: zone, on: connection)
-    for id in gone { try remove(id, on: connection) }
-    return !gone.isEmpty
+    for id in try unwanted(at: milliseconds, first: zone, on: connection) {
+      try giveUp(id, on: connection)
+    }
+    return try sweep(on: connection)
+  }
+
+  /// Lets go of some bytes that are nobody's: however large values are, others wait for no more.
+  ///
+  /// - Returns: whether some went.
+  private static func sweep(on connection: SQLiteConnection) throws -> Bool {
+    var left = piecesAtOnce
+    while left > 0,
+      case .integer(let id)? = try connection.scalar("SELECT id FROM value WHERE zone = ?", nowhere)
+    {
+      try connection.leavingPages {
+        try connection.run(
+          """
+          DELETE FROM value_piece WHERE rowid IN (
+            SELECT rowid FROM value_piece WHERE value = ? ORDER BY first LIMIT ?)
+          """, .integer(id), .integer(left))
+      }
+      // An empty one counts as well.
+      left -= max(1, Int64(connection.changes))
+      let hasMore = try connection.scalar("SELECT 1 FROM value_piece WHERE value = ?", .integer(id))
+      if hasMore == nil { try connection.run("DELETE FROM value WHERE id = ?", .integer(id)) }
+    }
+    return left < piecesAtOnce
   }
 
   private static func unwanted(
@@ -232,7 +302,7 @@ enum LargeValues {
   ) throws -> [Int64] {
     let statement = try connection.prepare(
       """
-      SELECT id FROM value WHERE lease_ms < ?1 AND (replica <> x'' OR \(isUnnamed))
+      SELECT id FROM value WHERE lease_ms < ?1 AND zone <> 0 AND (replica <> x'' OR \(isUnnamed))
       ORDER BY \(zone > 0 ? "zone <> ?2" : "?2, lease_ms") LIMIT ?3
       """)
     statement.bind([.integer(milliseconds), .integer(zone), .integer(Int64(collectedMax))])
@@ -242,12 +312,14 @@ enum LargeValues {
     return gone
   }
 
-  static func drop(of zone: Int64, on connection: SQLiteConnection) throws {
-    try forgetUses(of: zone, on: connection)
-    try connection.run(
-      "DELETE FROM value_piece WHERE value IN (SELECT id FROM value WHERE zone = ?)",
-      .integer(zone))
-    try connection.run("DELETE FROM value WHERE zone = ?", .integer(zone))
+  /// Gives up some values of a zone that is deleted, and lets go of some bytes of those that were given up.
+  ///
+  /// - Returns: whether there may be more.
+  static func giveUpSome(of zone: Int64, on connection: SQLiteConnection) throws -> Bool {
+    let ids = try connection.rows(
+      "SELECT id FROM value WHERE zone = ? LIMIT ?", .integer(zone), .integer(Int64(collectedMax)))
+    for case .integer(let id) in ids.map(\.[0]) { try giveUp(id, on: connection) }
+    return try sweep(on: connection) || !ids.isEmpty
   }
 
   /// Values that are not whole are sent again.

@@ -19,7 +19,9 @@ struct OperatorWatch {
 
   private static func mark(_ connection: SQLiteConnection) throws -> Int {
     var hasher = Hasher()
-    let zones = try connection.prepare("SELECT id, name, generation FROM zone ORDER BY id")
+    // What is left of a deleted zone is nobody's news when it goes; nor are its tokens.
+    let zones = try connection.prepare(
+      "SELECT id, name, generation FROM zone WHERE \(LeavingZones.isThere) ORDER BY id")
     defer { zones.reset() }
     while try zones.step() {
       hasher.combine(zones.int64(0))
@@ -29,7 +31,8 @@ struct OperatorWatch {
     let tokens = try connection.prepare(
       """
       SELECT token.id, coalesce(revoked_ms, -1), coalesce(expires_ms, -1)
-      FROM token LEFT JOIN token_note ON token_note.id = token.id ORDER BY token.id
+      FROM token LEFT JOIN token_note ON token_note.id = token.id
+      WHERE \(LeavingZones.hasZone("token")) ORDER BY token.id
       """)
     defer { tokens.reset() }
     while try tokens.step() {

@@ -72,6 +72,9 @@ extension Backup {
     package let tokensRevoked: Int
     /// What could not be read of the database that was there.
     package let unread: [String]
+    /// Large values that the database which was there has and its log names, and that the backup lacks: replicas may have let go of
+    /// theirs since. Nil where that cannot be told.
+    package let lackedValues: NamedValues?
     /// The time that the server goes on from, and that of the backup. 0 for none.
     package let givenMilliseconds: Int64
     package let backupGivenMilliseconds: Int64
@@ -109,12 +112,14 @@ extension Backup {
     for zone in content.zones where begunAnew.contains(zone.name) {
       ZoneSnapshots(folder).forget(zone)
     }
+    // Counted once all is in its place: it may take a while. One that cannot be read is why there is a backup.
+    let lacked = before.flatMap { try? ValueFile.lacked(by: folder.database, of: $0) }
     return Restored(
       content: content, before: before, renewedSince: carried.renewedSince,
       zonesMade: carried.zonesMade, zonesRenamed: carried.zonesRenamed,
       zonesLeftOut: carried.zonesLeftOut, zonesBroughtBack: carried.zonesBroughtBack,
       tokensKept: carried.tokensKept, tokensRevoked: carried.tokensRevoked,
-      unread: former.unread.map(\.rawValue).sorted(),
+      unread: former.unread.map(\.rawValue).sorted(), lackedValues: lacked,
       givenMilliseconds: former.given > 0 ? former.given : given, backupGivenMilliseconds: given)
   }
 

@@ -4,21 +4,22 @@ import Foundation
 
 /// Reads of zones, tokens and logs.
 extension SQLiteConnection {
-  private static let zoneColumns = """
+  /// Those that are there. It ends in a condition, to which others are added by AND.
+  private static let selectZones = """
     SELECT id, name, uuid, generation, head, chain, parent_generation, parent_sequence,
       parent_chain, intent, format_level, next_object, newest_ms, replacements,
-      \(ZoneBounds.column) FROM zone
+      \(ZoneBounds.column) FROM zone WHERE \(LeavingZones.isThere)
     """
 
   func zone(named name: String) throws -> ZoneRecord? {
-    let statement = try prepare(Self.zoneColumns + " WHERE name = ?")
+    let statement = try prepare(Self.selectZones + " AND name = ?")
     defer { statement.reset() }
     statement.bind(name, at: 1)
     return try statement.step() ? try zoneRecord(statement) : nil
   }
 
   func zone(id: Int64) throws -> ZoneRecord? {
-    let statement = try prepare(Self.zoneColumns + " WHERE id = ?")
+    let statement = try prepare(Self.selectZones + " AND id = ?")
     defer { statement.reset() }
     statement.bind(id, at: 1)
     return try statement.step() ? try zoneRecord(statement) : nil
@@ -26,7 +27,7 @@ extension SQLiteConnection {
 
   /// The zone as it is now, whatever its name became.
   func current(_ zone: ZoneRecord) throws -> ZoneRecord {
-    let statement = try prepare(Self.zoneColumns + " WHERE uuid = ?")
+    let statement = try prepare(Self.selectZones + " AND uuid = ?")
     defer { statement.reset() }
     statement.bind(zone.zoneID.bytes, at: 1)
     guard try statement.step() else { throw ServerError.noZone(zone.name) }
@@ -34,7 +35,7 @@ extension SQLiteConnection {
   }
 
   func zones() throws -> [ZoneRecord] {
-    let statement = try prepare(Self.zoneColumns + " ORDER BY name")
+    let statement = try prepare(Self.selectZones + " ORDER BY name")
     defer { statement.reset() }
     var zones: [ZoneRecord] = []
     while try statement.step() { zones.append(try zoneRecord(statement)) }
@@ -43,7 +44,7 @@ extension SQLiteConnection {
 
   /// Zones by name, from one on.
   func zones(from name: String, count: Int) throws -> [ZoneRecord] {
-    let statement = try prepare(Self.zoneColumns + " WHERE name >= ? ORDER BY name LIMIT ?")
+    let statement = try prepare(Self.selectZones + " AND name >= ? ORDER BY name LIMIT ?")
     defer { statement.reset() }
     statement.bind([.text(name), .integer(Int64(count))])
     var zones: [ZoneRecord] = []
@@ -53,7 +54,7 @@ extension SQLiteConnection {
 
   /// Those of all zones, read whatever else of them is damaged.
   func generations() throws -> Set<UUID> {
-    let statement = try prepare("SELECT generation FROM zone")
+    let statement = try prepare("SELECT generation FROM zone WHERE \(LeavingZones.isThere)")
     defer { statement.reset() }
     var generations: Set<UUID> = []
     while try statement.step() {
@@ -71,6 +72,7 @@ extension SQLiteConnection {
         .storage, "the record of zone \(statement.string(1)) is damaged",
         suggestion: "Restore the database from its backup.")
     }
+    let noted = ZoneLimitRows(statement.isNull(14) ? nil : statement.string(14))
     return ZoneRecord(
       id: statement.int64(0), name: statement.string(1), zoneID: zoneID, generation: generation,
       parent: try zoneParent(statement),
@@ -80,7 +82,7 @@ extension SQLiteConnection {
       head: UInt64(clamping: statement.int64(4)), chain: chain,
       nextObject: UInt64(clamping: statement.int64(11)),
       newestMilliseconds: UInt64(clamping: statement.int64(12)),
-      limits: ZoneLimits(rows: statement.isNull(14) ? nil : statement.string(14)))
+      limits: noted.limits, isPutBack: noted.isPutBack)
   }
 
   private func zoneParent(_ statement: SQLiteStatement) throws -> ZoneParent? {
@@ -90,16 +92,18 @@ extension SQLiteConnection {
       chain: try chain(statement.data(8)))
   }
 
-  private static let tokenColumns = """
+  /// Those of zones that are there. It ends in a condition as well.
+  private static let selectTokens = """
     SELECT token.id, token.hash, token.zone, zone.name, token.verbs, token.created_ms,
       token.revoked_ms, token_note.name, token_note.expires_ms,
       token_binding.id IS NOT NULL, token_binding.replica
     FROM token JOIN zone ON zone.id = token.zone LEFT JOIN token_note ON token_note.id = token.id
     LEFT JOIN token_binding ON token_binding.id = token.id
+    WHERE \(LeavingZones.isThere)
     """
 
   func token(id: String) throws -> TokenRecord? {
-    let statement = try prepare(Self.tokenColumns + " WHERE token.id = ?")
+    let statement = try prepare(Self.selectTokens + " AND token.id = ?")
     defer { statement.reset() }
     statement.bind(id, at: 1)
     return try statement.step() ? tokenRecord(statement) : nil
@@ -107,7 +111,7 @@ extension SQLiteConnection {
 
   func tokens() throws -> [TokenRecord] {
     let statement = try prepare(
-      Self.tokenColumns + " ORDER BY zone.name, token.created_ms, token.id")
+      Self.selectTokens + " ORDER BY zone.name, token.created_ms, token.id")
     defer { statement.reset() }
     var tokens: [TokenRecord] = []
     while try statement.step() { tokens.append(tokenRecord(statement)) }
@@ -180,8 +184,9 @@ extension SQLiteConnection {
     guard page.count > 0 else { return [] }
     let statement = try prepare(
       """
-      SELECT position, first_object, size, header, chain,
-        CASE WHEN replica = ?1 AND position <= ?2 THEN NULL ELSE body END
+      SELECT position, first_object, size, header, chain, replica = ?1 AND position <= ?2,
+        CASE WHEN (replica = ?1 AND position <= ?2) OR size > \(Self.smallFrameBytes) THEN NULL
+          ELSE body END
       FROM log WHERE position > ?3 AND position < ?4 ORDER BY position LIMIT ?5
       """)
     defer { statement.reset() }
@@ -189,7 +194,7 @@ extension SQLiteConnection {
     var entries: [LogEntry] = []
     var bytes = 0
     while try statement.step() {
-      let isHeaderOnly = statement.isNull(5)
+      let isHeaderOnly = statement.int64(5) != 0
       bytes += Self.entrySize(isHeaderOnly ? nil : statement.int64(2))
       // Another log may stand there by now.
       guard entries.isEmpty || bytes <= page.bytes else { break }
@@ -198,10 +203,23 @@ extension SQLiteConnection {
           sequence: LogPosition.number(statement.int64(0)),
           firstObjectNumber: UInt64(clamping: statement.int64(1)),
           chain: try chain(statement.data(4)),
-          bytes: isHeaderOnly ? statement.data(3) : statement.frame(header: 3, body: 5),
+          bytes: isHeaderOnly ? statement.data(3) : try frame(statement),
           isHeaderOnly: isHeaderOnly))
     }
     return entries
+  }
+
+  /// A frame of so many bytes comes with its row; of a larger one the body is read where it is to lie.
+  private static let smallFrameBytes = 64 << 10
+
+  /// The frame of the row at which a statement of `entries` stands.
+  private func frame(_ statement: SQLiteStatement) throws -> Data {
+    guard statement.int64(2) > Self.smallFrameBytes else {
+      return statement.frame(header: 3, body: 6)
+    }
+    let header = statement.data(3)
+    // A row that somebody damaged has none: then the frame is cut off, as its checks say.
+    return try blob("body", of: "log", row: statement.int64(0), after: header) ?? header
   }
 
   private func bind(
@@ -264,7 +282,10 @@ extension SQLiteConnection {
     -> (id: Int64, zone: Int64, lastPush: UInt64)?
   {
     let statement = try prepare(
-      "SELECT id, zone, last_push FROM replica WHERE uuid = ?")
+      """
+      SELECT id, zone, last_push FROM replica
+      WHERE uuid = ? AND \(LeavingZones.hasZone("replica"))
+      """)
     defer { statement.reset() }
     statement.bind(replica.bytes, at: 1)
     guard try statement.step() else { return nil }

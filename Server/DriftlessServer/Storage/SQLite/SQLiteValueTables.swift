@@ -12,7 +12,11 @@ struct SQLiteValueTables: ValueTables {
   }
 
   /// Who has begun a transaction holds all zones.
-  func hold() throws {}
+  func hold() throws {
+    guard try connection.zone(id: zone.id)?.zoneID == zone.zoneID else {
+      throw ServerError.noZone(zone.name)
+    }
+  }
   func holdAll() throws {}
 
   func generation() throws -> UUID? { try connection.zone(named: zone.name)?.generation }
@@ -43,13 +47,13 @@ struct SQLiteValueTables: ValueTables {
 
   func dropUploads(of digest: Data) throws {
     for id in try LargeValues.uploads(of: digest, zone: zone.id, on: connection) {
-      try LargeValues.remove(id, on: connection)
+      try LargeValues.giveUp(id, on: connection)
     }
   }
 
   func makeWhole(_ row: Int64) throws { try LargeValues.makeWhole(row, on: connection) }
 
-  func remove(_ row: Int64) throws { try LargeValues.remove(row, on: connection) }
+  func remove(_ row: Int64) throws { try LargeValues.giveUp(row, on: connection) }
 
   func declaredBytes() throws -> Int64 {
     try LargeValues.declaredBytes(of: zone.id, on: connection)
@@ -60,7 +64,7 @@ struct SQLiteValueTables: ValueTables {
   }
 
   func collect(at milliseconds: Int64) throws -> Bool {
-    try LargeValues.collect(at: milliseconds, first: zone.id, on: connection)
+    try LargeValues.collect(at: milliseconds, first: zone.id, on: connection).isRoomMade
   }
 
   func isNamed(_ digest: Data) throws -> Bool {
@@ -89,6 +93,13 @@ struct SQLiteValueTables: ValueTables {
 
   func missing(_ values: [LargeValue]) throws -> [LargeValue] {
     try LargeValues.missing(values, zone: zone.id, on: connection)
+  }
+
+  func unnamed(_ values: [LargeValue]) throws -> [Int64] {
+    try values.compactMap { value in
+      guard let whole = try whole(value.digest), try !isNamed(value.digest) else { return nil }
+      return whole.row
+    }
   }
 
   func whole(_ digest: Data) throws -> (row: Int64, length: Int64)? {

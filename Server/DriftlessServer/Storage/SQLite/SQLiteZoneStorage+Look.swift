@@ -65,7 +65,9 @@ extension SQLiteZoneStorage {
       return UInt64(clamping: bytes)
     }
     return StorageLook(
-      zones: looks, zoneCount: Int(try connection.integer("SELECT count(*) FROM zone") ?? 0),
+      zones: looks,
+      zoneCount: Int(
+        try connection.integer("SELECT count(*) FROM zone WHERE \(LeavingZones.isThere)") ?? 0),
       hasMore: zones.count > count,
       stagedBytes: Int64(try StagedParts.bytes(of: nil, on: connection)),
       valueBytes: try LargeValues.bytes(of: nil, on: connection),

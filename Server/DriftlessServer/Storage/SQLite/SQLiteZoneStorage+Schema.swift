@@ -8,7 +8,8 @@ import DriftlessSQLite
 ///
 /// `zone`        one row a zone: its UUID, generation with parent and intent, format level, last
 ///               sequence number and chain, next free object number, newest time of a transaction,
-///               and the generations that replaced what was there: 16 bytes each, newest last.
+///               and the generations that replaced what was there: 16 bytes each, newest last. One whose name begins with
+///               `/` was deleted, and rows of it are left (`LeavingZones`).
 /// `token`       one row a token: SHA-256 of the secret, zone, verbs, when revoked.
 /// `replica`     one row a replica: its zone, number of its last push.
 /// `forgotten_replica`  one row a replica that an operator had forgotten and that has not pushed since (`ForgottenReplicas`).
@@ -41,7 +42,7 @@ import DriftlessSQLite
 ///               the replica (empty once it is whole), the token that it came with, and until when it stays though nothing
 ///               names it. `value_piece`: its bytes. `value_use`: which entries of the log name it, and 0 for the snapshot that stands for
 ///               those that were purged. `value_lost`: values that are named and not there (`LargeValues`).
-/// `zone_limit`  one row a bound of a zone beside the server's; `zone_log`: how many bytes the log of a zone has that is bounded so
+/// `zone_limit`  one row a bound of a zone beside the server's, and one that its log was put back; `zone_log`: how many bytes the log of a zone has that is bounded so
 ///               (`ZoneBounds`).
 /// `audit`       one row a line of the record of who did what (`AuditLog`).
 /// `operator_token`  one row an operator's token: SHA-256 of the secret, its name, when it ends, when revoked.
@@ -49,7 +50,7 @@ import DriftlessSQLite
 /// `purge`       one row a zone whose log was shortened: up to where, and which files its snapshot has; `purge_file`: those files;
 ///               `purged`: of each entry that went what `log` has beside its change set. The view `entry` is `log` and `purged`.
 enum ServerSchema {
-  static let version: Int64 = 5
+  static let version: Int64 = 6
   /// The versions that `apply` brings to the present one.
   static let readable: ClosedRange<Int64> = 2...version
 
@@ -193,8 +194,8 @@ enum ServerSchema {
         try connection.execute(tombstone)
         try addReplacements(to: connection)
       case 3: try addReplacements(to: connection)
-      // A program of before knows no floor.
-      case 4: try connection.execute("PRAGMA user_version = \(version)")
+      // A program of before knows no floor, or takes what is left of a deleted zone for a damaged one.
+      case 4, 5: try connection.execute("PRAGMA user_version = \(version)")
       case 1:
         throw ServerError(
           .otherVersion, "the data folder is of version 1, whose logs have no chains",

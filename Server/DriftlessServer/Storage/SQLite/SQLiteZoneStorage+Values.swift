@@ -25,17 +25,14 @@ extension SQLiteZoneStorage: ValueStorage, ValueSource {
     of zone: ZoneRecord, bytes: Int,
     _ body: @escaping @Sendable (SQLiteValueTables) throws -> Result
   ) async throws -> Result {
-    let result = try await writer.perform { [folder] connection in
-      do {
-        guard !connection.isMoved else { throw ServerError.databaseIsGone }
-        // Before a piece takes the room that operators' commands need.
-        if bytes > 0 { try folder.reserve.requireRoom(bytes, connection) }
-        return try body(SQLiteValueTables(connection: connection, zone: zone))
-      } catch {
-        throw ServerError(refusal: error) ?? ServerError(storage: error)
+    func write() async throws -> Result {
+      try await commits.write(bytes: bytes) {
+        try body(SQLiteValueTables(connection: $0, zone: zone))
       }
     }
-    if bytes > 0 { commits.checkpointLater() }
-    return result
+    guard bytes > 0 else { return try await write() }
+    return try await staging.run(of: zone.id, cost: bytes, most: limits.current.queuedPushesMax) {
+      try await write()
+    }
   }
 }

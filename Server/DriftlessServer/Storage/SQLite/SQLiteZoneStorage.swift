@@ -22,7 +22,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
   private let turn = Turn()
   let snapshots: ZoneSnapshots
   let sizes = LogSizes()
-  let seenValues = SeenValues()
+  let seenValues = SeenValues<Int64>()
   /// Nil where nobody serves.
   private let folding = Mutex<ZoneFolding?>(nil)
   let logger: Logger
@@ -137,37 +137,55 @@ package final class SQLiteZoneStorage: ZoneStorage {
     return appended
   }
 
-  package func refill(
-    _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord
-  ) async throws -> LogMark {
-    let place = try await writer.perform { [limits, clock, folder] connection in
-      try folder.reserve.requireRoom(
-        entries.reduce(0) { $0 + $1.push.frame.count }, connection)
-      return try Self.refill(
-        entries, of: zone, limits: limits.current, at: clock.now(), on: connection)
+  package func refill(_ entries: [Refill], of zone: ZoneRecord) async throws -> LogMark {
+    let cost = entries.reduce(0) { $0 + $1.push.cost }
+    // After a restore all replicas of a zone come at once, with the same.
+    return try await staging.run(of: zone.id, cost: cost, most: limits.current.queuedPushesMax) {
+      let (lacking, head) = try await self.lacking(entries, of: zone)
+      guard !lacking.isEmpty else { return head }
+      let place = try await commits.write(
+        bytes: lacking.reduce(0) { $0 + $1.push.frame.count }
+      ) { [limits, clock] connection in
+        try Self.refill(
+          lacking, of: zone, limits: limits.current, at: clock.now(), on: connection)
+      }
+      news.publish(zone.generation, head: place.sequence)
+      folding.withLock { $0 }?.note(lacking.map(\.push), of: zone)
+      return place
     }
-    news.publish(zone.generation, head: place.sequence)
-    folding.withLock { $0 }?.note(entries.map(\.push), of: zone)
-    return place
+  }
+
+  /// Those that the log does not have yet, and its end.
+  private func lacking(
+    _ entries: [Refill], of zone: ZoneRecord
+  ) async throws -> (entries: [Refill], head: LogMark) {
+    do {
+      return try await reader.perform { [limits, clock] connection in
+        try connection.transaction(.deferred) {
+          try LogAppend(
+            tables: SQLiteZoneTables(connection), limits: limits.current,
+            nowMilliseconds: clock.now()
+          ).lacking(entries, of: zone)
+        }
+      }
+    } catch {
+      throw ServerError(refusal: error) ?? ServerError(storage: error)
+    }
   }
 
   /// All entries in one transaction.
   private static func refill(
-    _ entries: [(entry: PullPage.Entry, push: Push)], of zone: ZoneRecord, limits: ServerLimits,
-    at nowMilliseconds: Int64, on connection: SQLiteConnection
+    _ entries: [Refill], of zone: ZoneRecord, limits: ServerLimits, at nowMilliseconds: Int64,
+    on connection: SQLiteConnection
   ) throws -> LogMark {
-    do {
-      return try connection.transaction(.immediate) {
-        let append = LogAppend(
-          tables: SQLiteZoneTables(connection), limits: limits, nowMilliseconds: nowMilliseconds)
-        for (entry, push) in entries { try append.refillInParts(entry, push, of: zone) }
-        guard let filled = try connection.zone(named: zone.name) else {
-          throw ServerError.generationChanged(zone: zone.name)
-        }
-        return LogMark(sequence: filled.head, chain: filled.chain)
+    try connection.transaction(.immediate) {
+      let append = LogAppend(
+        tables: SQLiteZoneTables(connection), limits: limits, nowMilliseconds: nowMilliseconds)
+      for (entry, push) in entries { try append.refillInParts(entry, push, of: zone) }
+      guard let filled = try connection.zone(named: zone.name) else {
+        throw ServerError.generationChanged(zone: zone.name)
       }
-    } catch {
-      throw ServerError(refusal: error) ?? ServerError(storage: error)
+      return LogMark(sequence: filled.head, chain: filled.chain)
     }
   }
 
@@ -249,6 +267,7 @@ package final class SQLiteZoneStorage: ZoneStorage {
         }
         if hasChanged { news.wakeAll() }
         commits.takeBackRoom()
+        commits.copyLog()
       } catch {
         logger.debug("zones and tokens could not be read", metadata: ["error": "\(error)"])
       }
@@ -260,21 +279,21 @@ package final class SQLiteZoneStorage: ZoneStorage {
   private static let careSeconds = 3600
 
   /// Lets go of parts whose push nobody goes on with, and of values that no entry names and nobody waits for: they go by
-  /// themselves, also where no other comes that wants their room.
+  /// themselves, also where no other comes that wants their room. Some at a time: pushes wait for no more.
+  /// One that fails keeps none of the others from its part.
   func letGoOfForgotten() async {
-    do {
-      while try await writer.perform({ [limits, clock] connection in
-        guard !connection.isMoved else { return false }
-        let now = clock.now()
-        try connection.transaction(.immediate) {
-          try StagedParts.dropForgotten(
-            before: now - Int64(limits.current.stagedSeconds) * 1000, on: connection)
-        }
-        // Some at a time: pushes wait for no more.
-        return try LargeValues.collect(at: now, first: 0, on: connection)
-      }) {}
-    } catch {
-      logger.warning("what is forgotten was not let go of", metadata: ["error": "\(error)"])
+    let lettingGo = LettingGo(logger: logger)
+    await lettingGo.run("parts") {
+      try await self.dropForgottenParts(after: self.limits.current.stagedSeconds)
+      return false
+    }
+    await lettingGo.run("what is left of deleted zones") {
+      try await self.commits.letGo { try LeavingZones.takeSomeAway(on: $0) }
+    }
+    await lettingGo.run("large values") {
+      try await self.commits.letGo { [clock = self.clock] in
+        try LargeValues.collect(at: clock.now(), first: 0, on: $0).mayHaveMore
+      }
     }
   }
 

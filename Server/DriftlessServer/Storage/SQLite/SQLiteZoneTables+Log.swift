@@ -17,6 +17,7 @@ extension SQLiteZoneTables {
   }
 
   func add(_ replica: UUID, to zone: Int64, isForgotten: Bool) throws -> KnownReplica {
+    try LeavingZones.giveUp(replica, on: connection)
     try connection.run(
       "INSERT INTO replica(zone, uuid, last_push) VALUES(?, ?, 0)", .integer(zone),
       .blob(replica.bytes))
@@ -110,5 +111,6 @@ extension SQLiteZoneTables {
     try connection.run(
       "UPDATE replica SET last_push = ? WHERE id = ?", .integer(Int64(clamping: push.number)),
       .integer(entry.replica.id))
+    if !entry.isRefill { try ZoneBounds.forgetPutBack(of: zone, on: connection) }
   }
 }

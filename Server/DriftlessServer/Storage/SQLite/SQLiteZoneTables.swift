@@ -19,6 +19,9 @@ final class SQLiteZoneTables: ZoneTables {
   /// The transaction went back to a savepoint: what is remembered of it may not be there.
   func forget() { properties.forget() }
 
+  /// Rows are read one by one, when they are asked for.
+  func ready(for part: Push) {}
+
   private func prepared(_ place: inout SQLiteStatement?, _ sql: String) throws -> SQLiteStatement {
     if let statement = place { return statement }
     let statement = try connection.prepare(sql)

@@ -1,6 +1,7 @@
 import DriftlessProtocol
 import DriftlessSQLite
 package import Foundation
+import Logging
 
 /// Owns the tables `staged` and `staging`: parts of pushes whose last one has not come.
 enum StagedParts {
@@ -12,11 +13,14 @@ enum StagedParts {
       replica BLOB PRIMARY KEY, zone INTEGER NOT NULL, touched_ms INTEGER NOT NULL) WITHOUT ROWID
     """
 
+  /// The replica may go to another zone before all parts are gone that it sent to one which was deleted.
+  private static let isThere = LeavingZones.hasZone("staged")
+
   static func frame(
     _ part: UInt16, of push: Push, on connection: SQLiteConnection
   ) throws -> Data? {
     let statement = try connection.prepare(
-      "SELECT frame FROM staged WHERE replica = ? AND number = ? AND part = ?")
+      "SELECT frame FROM staged WHERE replica = ? AND number = ? AND part = ? AND \(isThere)")
     defer { statement.reset() }
     statement.bind([
       .blob(push.replica.bytes), .integer(Int64(clamping: push.number)), .integer(Int64(part)),
@@ -56,12 +60,14 @@ enum StagedParts {
         .integer(zone.id), .integer(Int64(part.frame.count)),
       ], lending: part.frame)
     // The same bytes under a former number are no more than these.
-    try connection.run(
-      "DELETE FROM staged WHERE replica = ? AND number < ? AND size = ? AND substr(frame, ?) = ?",
-      [
-        replica, .integer(Int64(clamping: part.number)), .integer(Int64(part.frame.count)),
-        .integer(Int64(ChangeSetHeader.size) + 1),
-      ], lending: part.frame.dropFirst(ChangeSetHeader.size))
+    try connection.leavingPages {
+      try connection.run(
+        "DELETE FROM staged WHERE replica = ? AND number < ? AND size = ? AND substr(frame, ?) = ?",
+        [
+          replica, .integer(Int64(clamping: part.number)), .integer(Int64(part.frame.count)),
+          .integer(Int64(ChangeSetHeader.size) + 1),
+        ], lending: part.frame.dropFirst(ChangeSetHeader.size))
+    }
     try connection.run(
       "INSERT OR REPLACE INTO staging VALUES(?, ?, ?)", replica, .integer(zone.id),
       .integer(milliseconds))
@@ -73,7 +79,8 @@ enum StagedParts {
   ) throws -> ChangeSetHeader? {
     let bytes = try connection.scalar(
       """
-      SELECT substr(frame, 1, ?) FROM staged WHERE replica = ? AND number = ? AND part = ?
+      SELECT substr(frame, 1, ?) FROM staged
+      WHERE replica = ? AND number = ? AND part = ? AND \(isThere)
       """, .integer(Int64(ChangeSetHeader.size)), .blob(push.replica.bytes),
       .integer(Int64(clamping: push.number)), .integer(Int64(part)))
     guard case .blob(let bytes)? = bytes else { return nil }
@@ -85,9 +92,11 @@ enum StagedParts {
     of replica: UUID, through number: UInt64, on connection: SQLiteConnection
   ) throws {
     let replica = SQLiteValue.blob(replica.bytes)
-    try connection.run(
-      "DELETE FROM staged WHERE replica = ? AND number <= ?", replica,
-      .integer(Int64(clamping: number)))
+    try connection.leavingPages {
+      try connection.run(
+        "DELETE FROM staged WHERE replica = ? AND number <= ?", replica,
+        .integer(Int64(clamping: number)))
+    }
     try connection.run(
       """
       DELETE FROM staging WHERE replica = ?1
@@ -97,25 +106,50 @@ enum StagedParts {
 
   /// Lets go of the parts of other pushes of a part's replica.
   static func dropOthers(of part: Push, on connection: SQLiteConnection) throws {
-    try connection.run(
-      "DELETE FROM staged WHERE replica = ? AND number <> ?", .blob(part.replica.bytes),
-      .integer(Int64(clamping: part.number)))
+    try connection.leavingPages {
+      try connection.run(
+        "DELETE FROM staged WHERE replica = ? AND number <> ?", .blob(part.replica.bytes),
+        .integer(Int64(clamping: part.number)))
+    }
   }
 
-  /// Lets go of parts whose push nobody goes on with.
+  /// So many bytes go in one transaction, and so many parts: others want the writer too, and the disk need not have room for more.
+  private static let bytesAtOnce = 16 << 20
+  private static let partsAtOnce: Int64 = 1000
+
+  /// Lets go of some parts whose push nobody goes on with, in a transaction of its own.
   ///
   /// - Parameter replica: one whose parts stay: it goes on.
-  static func dropForgotten(
+  /// - Returns: whether there may be more.
+  static func dropSomeForgotten(
     before milliseconds: Int64, but replica: UUID? = nil, on connection: SQLiteConnection
-  ) throws {
-    let (time, kept) = (
-      SQLiteValue.integer(milliseconds), replica.map { SQLiteValue.blob($0.bytes) }
-    )
-    let forgotten = "touched_ms < ?1 AND replica IS NOT ?2"
-    try connection.run(
-      "DELETE FROM staged WHERE replica IN (SELECT replica FROM staging WHERE \(forgotten))", time,
-      kept ?? .null)
-    try connection.run("DELETE FROM staging WHERE \(forgotten)", time, kept ?? .null)
+  ) throws -> Bool {
+    let time = SQLiteValue.integer(milliseconds)
+    let kept = replica.map { SQLiteValue.blob($0.bytes) } ?? .null
+    let forgotten = "touched_ms < ?1 AND staging.replica IS NOT ?2"
+    let there = try connection.scalar("SELECT 1 FROM staging WHERE \(forgotten)", time, kept)
+    guard there != nil else { return false }
+    try connection.leavingPages {
+      try connection.transaction(.immediate) {
+        let rows = try connection.rows(
+          """
+          SELECT staged.rowid, size FROM staging JOIN staged ON staged.replica = staging.replica
+          WHERE \(forgotten) LIMIT ?3
+          """, time, kept, .integer(partsAtOnce))
+        var bytes: Int64 = 0
+        for row in rows where bytes < bytesAtOnce {
+          guard case .integer(let size) = row[1] else { continue }
+          try connection.run("DELETE FROM staged WHERE rowid = ?", row[0])
+          bytes += size
+        }
+        try connection.run(
+          """
+          DELETE FROM staging WHERE \(forgotten)
+            AND NOT EXISTS (SELECT 1 FROM staged WHERE staged.replica = staging.replica)
+          """, time, kept)
+      }
+    }
+    return true
   }
 
   /// What waits already.
@@ -206,37 +240,49 @@ extension SQLiteZoneStorage {
     try await staging.run(
       of: zone.id, cost: part.cost, most: limits.current.queuedPushesMax
     ) {
-      try await writer.perform { [limits, clock, folder] connection in
-        do {
-          try folder.reserve.requireRoom(part.frame.count, connection)
-          try Self.stage(part, of: zone, limits: limits.current, at: clock.now(), on: connection)
-        } catch {
-          throw ServerError(refusal: error) ?? ServerError(storage: error)
-        }
+      try await makeRoom(for: part)
+      try await commits.write(bytes: part.frame.count) { [limits, clock] connection in
+        try Self.stage(part, of: zone, limits: limits.current, at: clock.now(), on: connection)
       }
     }
+  }
+
+  /// Lets go of what nobody goes on with. A disk that has no room even for that may have some for the part.
+  private func makeRoom(for part: Push) async throws {
+    do {
+      try await dropForgottenParts(after: limits.current.stagedSeconds)
+      guard let header = part.part,
+        try await reader.perform({ [limits] in
+          try StagedParts.room(beside: part, header, on: $0)
+            .isCrowded(by: part, header, limits.current)
+        })
+      else { return }
+      try await dropForgottenParts(after: limits.current.stagedIdleSeconds, but: part.replica)
+    } catch let error as ServerError where error.code == .diskFull {
+      logger.warning("forgotten parts were not let go of", metadata: ["error": "\(error)"])
+    }
+  }
+
+  /// Lets go of parts whose push nobody goes on with: some, and again some when others had the writer.
+  ///
+  /// - Parameter replica: one whose parts stay.
+  func dropForgottenParts(after seconds: Int, but replica: UUID? = nil) async throws {
+    while try await commits.letGo({ [clock] in
+      try StagedParts.dropSomeForgotten(
+        before: clock.now() - Int64(seconds) * 1000, but: replica, on: $0)
+    }) {}
   }
 
   private static func stage(
     _ part: Push, of zone: ZoneRecord, limits: ServerLimits, at milliseconds: Int64,
     on connection: SQLiteConnection
   ) throws {
-    guard !connection.isMoved else { throw ServerError.databaseIsGone }
     guard let header = part.part, header.isFollowedByParts else {
       throw ProtocolError.malformed("The last part of a push is not kept beside the log")
     }
     let tables = SQLiteZoneTables(connection)
     let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: milliseconds)
     try connection.transaction(.immediate) {
-      try StagedParts.dropForgotten(
-        before: milliseconds - Int64(limits.stagedSeconds) * 1000, on: connection)
-      if try StagedParts.room(beside: part, header, on: connection)
-        .isCrowded(by: part, header, limits)
-      {
-        try StagedParts.dropForgotten(
-          before: milliseconds - Int64(limits.stagedIdleSeconds) * 1000, but: part.replica,
-          on: connection)
-      }
       if try append.isWanted(part, of: zone) {
         try checkCopies(part, header, connection)
         try tables.makeRoom(for: part, header, limits, of: zone)
@@ -268,14 +314,5 @@ extension SQLiteZoneStorage {
         .map(ChangeSetHeader.isWhole) ?? false
       return isWhole ? staged : nil
     }
-  }
-}
-
-extension LogAppend {
-  /// Whether a part is of a push that the log does not have yet.
-  func isWanted(_ part: Push, of record: ZoneRecord) throws -> Bool {
-    let zone = try current(record, part.cursor.generation)
-    guard try tables.replica(part.replica) != nil else { return true }
-    return try part.number > replica(of: part.replica, zone: zone).lastPush
   }
 }

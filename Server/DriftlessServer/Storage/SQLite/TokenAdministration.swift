@@ -114,14 +114,11 @@ extension Administration {
   /// - Throws: `ServerError` (`.notFound`).
   package func revokeToken(id: String) throws {
     try writeAtNeed {
-      let update = try connection.prepare(
-        "UPDATE token SET revoked_ms = coalesce(revoked_ms, ?) WHERE id = ?")
-      defer { update.reset() }
-      update.bind(try serverMilliseconds(), at: 1)
-      update.bind(id, at: 2)
-      try update.run()
-      guard connection.changes > 0 else { throw ServerError.noSuchToken(id) }
-      try note(.tokenRevoked, zone: connection.token(id: id)?.zoneName, id)
+      guard let token = try connection.token(id: id) else { throw ServerError.noSuchToken(id) }
+      try connection.run(
+        "UPDATE token SET revoked_ms = coalesce(revoked_ms, ?) WHERE id = ?",
+        .integer(try serverMilliseconds()), .text(id))
+      try note(.tokenRevoked, zone: token.zoneName, id)
     }
   }
 }

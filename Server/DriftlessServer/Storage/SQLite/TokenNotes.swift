@@ -40,9 +40,4 @@ enum TokenNotes {
   static func remove(_ id: String, on connection: SQLiteConnection) throws {
     try connection.run("DELETE FROM token_note WHERE id = ?", .text(id))
   }
-
-  /// Forgets what is said of tokens that are no more.
-  static func forgetOthers(on connection: SQLiteConnection) throws {
-    try connection.execute("DELETE FROM token_note WHERE id NOT IN (SELECT id FROM token)")
-  }
 }

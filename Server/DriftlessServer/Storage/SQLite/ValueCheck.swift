@@ -5,7 +5,7 @@ import Foundation
 extension DatabaseCheck {
   /// Of a large value that is damaged.
   static let byReplica =
-    "Nothing: the server lets go of what is damaged when it is started or asked for it, and a replica that has it sends it again."
+    "Leave it: the server lets go of what is damaged when it is started or asked for it, and a replica that has it sends it again."
 
   /// Whether the bytes of each whole value are what its digest says, a piece at a time. That a log names one which is not here is
   /// no damage where that is known: a server that was put back may have got the entry without it.

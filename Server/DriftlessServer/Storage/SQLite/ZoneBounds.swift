@@ -1,7 +1,7 @@
 import DriftlessSQLite
 import Foundation
 
-/// Owns the tables `zone_limit`, bounds of zones by name, and `zone_log`: how many bytes the log of a zone has that has a bound of
+/// Owns the tables `zone_limit`, bounds of zones by name and the mark of a log that was put back, and `zone_log`: how many bytes the log of a zone has that has a bound of
 /// them, as far as they are counted. A program of before, which knows nothing of them, goes by the server's bounds alone.
 enum ZoneBounds {
   /// A program of before deletes a zone without its bounds, and gives another one its number: the UUID tells them apart.
@@ -27,15 +27,34 @@ enum ZoneBounds {
     DELETE FROM zone_log WHERE zone NOT IN (SELECT id FROM zone)
     """
 
-  static func set(
-    _ limits: ZoneLimits, of zone: ZoneRecord, on connection: SQLiteConnection
-  ) throws {
+  /// Writes a zone's bounds, and its mark, as the record has them.
+  static func set(of zone: ZoneRecord, on connection: SQLiteConnection) throws {
     try connection.run("DELETE FROM zone_limit WHERE zone = ?", .integer(zone.id))
-    for (name, value) in limits.all {
+    for (name, value) in ZoneLimitRows(zone).rows {
       try connection.run(
         "INSERT INTO zone_limit VALUES(?, ?, ?, ?)", .integer(zone.id),
         .blob(zone.zoneID.bytes), .text(name), .integer(Int64(value)))
     }
+  }
+
+  /// The zones' logs were put back: replicas bring back what they lack.
+  ///
+  /// - Parameter renewed: zones whose logs begin anew with that, by their UUIDs.
+  static func notePutBack(
+    but renewed: Set<UUID> = [], on connection: SQLiteConnection
+  ) throws {
+    for var zone in try connection.zones() {
+      zone.isPutBack = !renewed.contains(zone.zoneID)
+      try set(of: zone, on: connection)
+    }
+  }
+
+  /// A zone's log goes on: nothing that it lost fits behind that.
+  static func forgetPutBack(of zone: ZoneRecord, on connection: SQLiteConnection) throws {
+    guard zone.isPutBack else { return }
+    try connection.run(
+      "DELETE FROM zone_limit WHERE zone = ? AND name = ?", .integer(zone.id),
+      .text(ZoneLimitRows.putBackName))
   }
 
   /// Bytes of a zone's entries from its floor to its head, counted a bounded piece further; at least so many there are.
@@ -77,13 +96,24 @@ extension Administration {
     of name: String, _ changes: [String: Int?]
   ) throws -> ZoneLimits {
     try writeAtNeed {
-      let zone = try existingZone(name)
-      var limits = zone.limits
-      for (bound, value) in changes { try limits.set(bound, to: value) }
-      guard limits != zone.limits else { return limits }
-      try ZoneBounds.set(limits, of: zone, on: connection)
-      try note(.limitsChanged, zone: name, nil, limits.changes(from: zone.limits))
-      return limits
+      var zone = try existingZone(name)
+      let before = zone.limits
+      for (bound, value) in changes { try zone.limits.set(bound, to: value) }
+      guard zone.limits != before else { return before }
+      try ZoneBounds.set(of: zone, on: connection)
+      try note(.limitsChanged, zone: name, nil, zone.limits.changes(from: before))
+      return zone.limits
+    }
+  }
+
+  @discardableResult package func markPutBack(_ name: String) throws -> ZoneRecord {
+    try writeAtNeed {
+      var zone = try existingZone(name)
+      guard !zone.isPutBack else { return zone }
+      zone.isPutBack = true
+      try ZoneBounds.set(of: zone, on: connection)
+      try note(.zonePutBack, zone: name)
+      return zone
     }
   }
 }

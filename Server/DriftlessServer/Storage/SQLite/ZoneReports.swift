@@ -1,46 +1,94 @@
 import DriftlessSQLite
-package import Foundation
+public import Foundation
 
 /// What an operator asks of a zone.
-package struct ZoneReport: Sendable {
-  package let zone: ZoneRecord
-  package let createdMilliseconds: Int64
+public struct ZoneReport: Sendable {
+  /// The zone.
+  public let zone: ZoneRecord
+  /// When it was made, by the server's time. Milliseconds since 1970.
+  public let createdMilliseconds: Int64
   /// Change sets that the log has, and their bytes.
-  package let entries: Int
-  package let bytes: Int64
+  public let entries: Int
+  /// Bytes of their frames.
+  public let bytes: Int64
   /// Objects that were made in the log, deleted ones included.
-  package let objects: UInt64
-  package let replicas: Int
-  package let tokens: Int
+  public let objects: UInt64
+  /// Replicas that it counts.
+  public let replicas: Int
+  /// Tokens that are valid.
+  public let tokens: Int
   /// When the last change set came; nil where the log is empty.
-  package let lastPushMilliseconds: Int64?
+  public let lastPushMilliseconds: Int64?
   /// The last entry whose change set may be gone; 0 where none was purged.
-  package var floor: UInt64 = 0
+  public var floor: UInt64 = 0
+
+  /// All that there is to say of one.
+  public init(
+    zone: ZoneRecord, createdMilliseconds: Int64, entries: Int, bytes: Int64, objects: UInt64,
+    replicas: Int, tokens: Int, lastPushMilliseconds: Int64?, floor: UInt64 = 0
+  ) {
+    self.zone = zone
+    self.createdMilliseconds = createdMilliseconds
+    self.entries = entries
+    self.bytes = bytes
+    self.objects = objects
+    self.replicas = replicas
+    self.tokens = tokens
+    self.lastPushMilliseconds = lastPushMilliseconds
+    self.floor = floor
+  }
 }
 
 /// What is known of a replica of a zone.
-package struct ReplicaReport: Sendable {
-  package let zone: String
-  package let replica: UUID
+public struct ReplicaReport: Sendable {
+  /// The zone's name.
+  public let zone: String
+  /// The replica.
+  public let replica: UUID
   /// Up to where it had the log when it was last seen: what it had applied, and what it was given then; nil where it was not seen since the zone began anew, or
   /// since the server keeps that.
-  package let cursor: UInt64?
-  package let head: UInt64
-  package let pushes: UInt64
-  package let lastPushMilliseconds: Int64?
-  package let lastSeenMilliseconds: Int64?
+  public let cursor: UInt64?
+  /// The last sequence number of the zone's log.
+  public let head: UInt64
+  /// Pushes that the log has of it.
+  public let pushes: UInt64
+  /// When its last push came, by the server's time. Milliseconds since 1970.
+  public let lastPushMilliseconds: Int64?
+  /// When it was last there, by the server's time. Milliseconds since 1970.
+  public let lastSeenMilliseconds: Int64?
   /// The ID and the name of the token that it came with.
-  package let token: String?
-  package let tokenName: String?
+  public let token: String?
+  /// What that token is called.
+  public let tokenName: String?
   /// The name that it told when it was last seen; nil for none.
-  package let name: String?
+  public let name: String?
   /// Where it came from then, as the server saw it: a proxy's, where one is in between; nil where that is not known.
-  package let address: String?
+  public let address: String?
   /// The highest format level that it said it reads; nil where it said none: programs of before read level 1.
-  package var formatLevel: UInt16?
+  public var formatLevel: UInt16?
+
+  /// All that there is to say of one.
+  public init(
+    zone: String, replica: UUID, cursor: UInt64?, head: UInt64, pushes: UInt64,
+    lastPushMilliseconds: Int64?, lastSeenMilliseconds: Int64?, token: String?,
+    tokenName: String?, name: String?, address: String?, formatLevel: UInt16? = nil
+  ) {
+    self.zone = zone
+    self.replica = replica
+    self.cursor = cursor
+    self.head = head
+    self.pushes = pushes
+    self.lastPushMilliseconds = lastPushMilliseconds
+    self.lastSeenMilliseconds = lastSeenMilliseconds
+    self.token = token
+    self.tokenName = tokenName
+    self.name = name
+    self.address = address
+    self.formatLevel = formatLevel
+  }
 
   /// Entries that it has not applied.
-  package var lag: UInt64? { cursor.map { head > $0 ? head - $0 : 0 } }
+  public var lag: UInt64? { cursor.map { head > $0 ? head - $0 : 0 } }
 
   /// Those furthest behind come first.
   static func isFirst(_ left: ReplicaReport, _ right: ReplicaReport) -> Bool {
@@ -167,27 +215,6 @@ extension Administration {
       }
       return lines
     }
-  }
-
-  private static let deletingCacheKibibytes = 64 << 10
-
-  /// Deletes a zone with its log and its tokens. Its replicas keep what they hold, and are refused from now on.
-  ///
-  /// - Throws: `ServerError` (`.noZone`).
-  package func deleteZone(_ name: String) throws {
-    // A page that is given up while it is in memory is not written: the log of what is done stays short.
-    try connection.execute("PRAGMA cache_size=-\(Self.deletingCacheKibibytes)")
-    var isTriedAgain = false
-    let deleted = try writeAtNeed {
-      // Where the disk is full, what becomes free is not overwritten: that would want as much room as the zone has. Others overwrite it.
-      if isTriedAgain { try connection.execute("PRAGMA secure_delete=OFF") }
-      isTriedAgain = true
-      let zone = try existingZone(name)
-      try connection.delete(zone)
-      try note(.zoneDeleted, zone: name)
-      return zone
-    }
-    ZoneSnapshots(folder).forget(deleted)
   }
 
   package func raiseFormat(

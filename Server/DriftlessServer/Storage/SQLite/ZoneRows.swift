@@ -15,7 +15,7 @@ extension SQLiteConnection {
       .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
       .integer(Int64(clamping: zone.newestMilliseconds)), .integer(createdMilliseconds),
       .blob(zone.replacements.bytes))
-    try ZoneBounds.set(zone.limits, of: zone, on: self)
+    try ZoneBounds.set(of: zone, on: self)
   }
 
   /// Begins a new generation of a zone, with an empty log.
@@ -36,20 +36,16 @@ extension SQLiteConnection {
       .integer(Int64(clamping: zone.head)), .blob(zone.chain.bytes), .text(intent.rawValue),
       .blob(next.chain.bytes), .blob(next.replacements.bytes), .integer(zone.id))
     try empty(zone)
+    // The log begins anew: what was lost of the one before fits nowhere in it.
+    try ZoneBounds.forgetPutBack(of: zone, on: self)
     try TokenBindings.begin(anewIn: zone.id, on: self)
     try LargeValues.letGo(of: zone.id, at: leased, on: self)
   }
 
-  /// Deletes a zone with its log and its tokens.
+  /// Deletes a zone with its log and its tokens, all at once: for a database that nobody serves.
   func delete(_ zone: ZoneRecord) throws {
-    try empty(zone)
-    try LargeValues.drop(of: zone.id, on: self)
-    try run("DELETE FROM token WHERE zone = ?", .integer(zone.id))
-    try EnrolmentCodes.drop(of: zone.id, on: self)
-    try TokenNotes.forgetOthers(on: self)
-    try execute(TokenBindings.forgetting)
-    try run("DELETE FROM zone WHERE id = ?", .integer(zone.id))
-    try execute(ZoneBounds.forgetting)
+    try LeavingZones.leave(zone, on: self)
+    while try LeavingZones.takeAway(on: self) {}
   }
 
   /// Deletes a zone's log with all that is kept of it.

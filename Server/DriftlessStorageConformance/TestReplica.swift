@@ -40,6 +40,28 @@ package struct TestReplica: Sendable {
   }
 }
 
+/// What another replica sent to a log that has lost it since.
+enum LostEntry {
+  /// The entry that came after the zone's head.
+  ///
+  /// - Parameter milliseconds: the newest time in it. Since 1970.
+  static func next(in zone: ZoneRecord, at milliseconds: UInt64 = 0) -> Refill {
+    let made = TestReplica().push(1, zone.generation)
+    var contents = Push.Contents()
+    contents.newestMilliseconds = milliseconds
+    let push = Push(
+      replica: made.replica, number: 1, cursor: made.cursor, mark: nil, frame: made.frame,
+      digest: ChangeSetHeader.storedDigest(of: made.frame) ?? Data(), contents: contents)
+    let sequence = zone.head + 1
+    let chain = zone.chain.next(
+      digest: push.digest, sequence: sequence, firstObjectNumber: zone.nextObject)
+    let entry = PullPage.Entry(
+      sequence: sequence, firstObjectNumber: zone.nextObject, chain: chain,
+      isOwnHeaderOnly: false, frame: push.frame)
+    return (entry, push)
+  }
+}
+
 extension Push.Touch {
   package static func update(_ properties: [String], of objects: [UInt64]) -> Push.Touch {
     Push.Touch(kind: .update, properties: properties, objects: objects)

@@ -175,15 +175,7 @@ enum ForgettingCases {
       replica.push(test.zone().generation), to: test.zone())
     for number in 2...3 as ClosedRange<UInt64> {
       let zone = try await test.zone()
-      let made = TestReplica().push(1, zone.generation)
-      let push = Push(
-        replica: made.replica, number: 1, cursor: made.cursor, mark: nil, frame: made.frame,
-        digest: ChangeSetHeader.storedDigest(of: made.frame) ?? Data(), contents: Push.Contents())
-      let entry = PullPage.Entry(
-        sequence: number, firstObjectNumber: zone.nextObject,
-        chain: zone.chain.next(
-          digest: push.digest, sequence: number, firstObjectNumber: zone.nextObject),
-        isOwnHeaderOnly: false, frame: push.frame)
+      let (entry, push) = LostEntry.next(in: zone)
       let place = try await test.storage.refill([(entry: entry, push: push)], of: zone)
       try expect(place.sequence == number)
       try expect(

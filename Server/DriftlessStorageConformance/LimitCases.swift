@@ -7,6 +7,9 @@ enum LimitCases {
   static let all = [
     StorageCase("A zone's log has no more entries and bytes than its bounds allow", log),
     StorageCase("A zone takes no more replicas than its bound allows", replicas),
+    StorageCase(
+      "What replicas bring back to a log that was put back is taken whatever the bounds and the clock say, until a push comes",
+      putBack),
     StorageCase("Bounds of a zone are set and taken away by their names", names),
   ]
 
@@ -64,6 +67,56 @@ enum LimitCases {
     _ = try await test.storage.append(first.push(zone.generation), to: zone)
     try kind.administer { try $0.changeLimits(of: test.name, ["replicasMax": 3]) }
     try expect(await test.refusal(TestReplica().push(1, zone.generation), of: zone) == nil)
+  }
+
+  private static func putBack(kind: StorageUnderTest) async throws {
+    let test = try await StorageWorld(kind)
+    func refusal(_ lost: Refill) async throws -> ServerError.Code? {
+      try await code { _ = try await test.storage.refill([lost], of: test.zone()) }
+    }
+    func set(_ most: Int?) throws {
+      try kind.administer { try $0.changeLimits(of: test.name, ["logEntriesMax": most]) }
+    }
+    try set(1)
+    try expect(await refusal(LostEntry.next(in: test.zone())) == nil)
+    try expect(
+      await refusal(LostEntry.next(in: test.zone())) == .zoneFull,
+      "nothing but the one who sends it says that the log lost it")
+    try set(nil)
+    let ahead = await test.storage.time() + 10 * 86_400_000
+    let late = LostEntry.next(in: try await test.zone(), at: ahead)
+    try expect(await refusal(late) == .clockAhead)
+    try set(1)
+    try kind.administer { administration in
+      try expect(administration.markPutBack(test.name).isPutBack)
+      try expect(administration.inspectZone(test.name).zone.isPutBack)
+    }
+    try expect(await refusal(late) == nil)
+    try expect(await refusal(LostEntry.next(in: test.zone())) == nil)
+    var zone = try await test.zone()
+    try expect(zone.head == 3 && zone.isPutBack, "a refill leaves it")
+    var replica = TestReplica()
+    try expect(
+      await test.refusal(replica.push(zone.generation), of: zone) == .zoneFull,
+      "a push is bounded all the same")
+    try set(4)
+    try expect(await test.zone().isPutBack, "so does a bound that is set")
+    replica.number = 0
+    try expect(await test.refusal(replica.push(zone.generation), of: zone) == nil)
+    try expect(await test.zone().isPutBack == false, "a push ends it")
+    try expect(await refusal(LostEntry.next(in: test.zone())) == .zoneFull)
+    // A log that begins anew, and a zone that is made anew, were not put back.
+    try kind.administer { _ = try $0.markPutBack(test.name) }
+    try kind.administer { try expect($0.renewZone(test.name, intent: .offer).isPutBack == false) }
+    zone = try await test.zone()
+    try expect(!zone.isPutBack)
+    try kind.administer { administration in
+      _ = try administration.markPutBack(test.name)
+      try administration.deleteZone(test.name)
+      try expect(!administration.createZone(test.name).isPutBack)
+    }
+    zone = try await test.zone()
+    try expect(!zone.isPutBack)
   }
 
   private static func names(kind: StorageUnderTest) async throws {

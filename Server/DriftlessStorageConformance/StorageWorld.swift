@@ -1,15 +1,20 @@
 package import DriftlessProtocol
-package import DriftlessServer
+public import DriftlessServer
 import Foundation
 
 /// How a storage that is to be tested is made, and what an operator does to it.
-package struct StorageUnderTest: Sendable {
+public struct StorageUnderTest: Sendable {
   /// Opens it, also when it is open already or was closed.
-  package let open: @Sendable (ServerLimits) async throws -> any ZoneStorage
+  public let open: @Sendable (ServerLimits) async throws -> any ZoneStorage
   /// What an operator does to it, from beside it.
-  package let administer: @Sendable (_ work: (any ZoneAdministration) throws -> Void) throws -> Void
+  public let administer: @Sendable (_ work: (any ZoneAdministration) throws -> Void) throws -> Void
 
-  package init(
+  /// A storage that nothing else uses.
+  ///
+  /// - Parameters:
+  ///   - open: opens it by those limits, also when it is open already: then as another node, or another process, would.
+  ///   - administer: hands `work` what an operator's command works with, and closes that afterwards.
+  public init(
     open: @escaping @Sendable (ServerLimits) async throws -> any ZoneStorage,
     administer: @escaping @Sendable (_ work: (any ZoneAdministration) throws -> Void) throws -> Void
   ) {
@@ -19,8 +24,9 @@ package struct StorageUnderTest: Sendable {
 }
 
 /// What a storage did that it must not.
-package struct ConformanceFailure: Error, CustomStringConvertible {
-  package let description: String
+public struct ConformanceFailure: Error, CustomStringConvertible {
+  /// The place in the suite's sources, and what does not hold.
+  public let description: String
 
   init(_ description: String) { self.description = description }
 }
