@@ -88,8 +88,9 @@ var targets: [Target] = [
     ],
     path: "Server/DriftlessServer", swiftSettings: settings),
   .target(
-    name: "DriftlessServerTesting", dependencies: ["DriftlessServer", "DriftlessProtocol", log],
-    path: "Server/DriftlessServerTesting", swiftSettings: settings),
+    name: "DriftlessStorageConformance",
+    dependencies: ["DriftlessServer", "DriftlessProtocol", log],
+    path: "Server/DriftlessStorageConformance", swiftSettings: settings),
   .target(
     name: "ServerCertificates",
     dependencies: [
@@ -178,7 +179,7 @@ targets += [
   test(
     "DriftlessServerTests",
     [
-      "DriftlessServer", "DriftlessServerTesting", "ServerCertificates", "DriftlessProtocol",
+      "DriftlessServer", "DriftlessStorageConformance", "ServerCertificates", "DriftlessProtocol",
       "DriftlessSQLite", "ProgramStart",
     ]),
   test(
@@ -187,6 +188,11 @@ targets += [
       "SyncControl", "SyncDaemon", "SwiftSource", "Driftless", "DriftlessSQLite",
       "DriftlessSync", "DriftlessProtocol", "DriftlessTesting", "ProgramStart",
     ]),
+  // What a stranger writes: it sees of the package what is public alone.
+  .testTarget(
+    name: "OwnStorageTests",
+    dependencies: ["DriftlessServer", "DriftlessStorageConformance", "DriftlessProtocol", log],
+    path: "Tests/OwnStorageTests", packageAccess: false, swiftSettings: settings),
   test("TidyTests", []),
   test(
     "EndToEndTests",
@@ -274,7 +280,7 @@ let package = Package(
   name: "driftless",
   products: [
     "Driftless", "CoreData", "DriftlessProtocol", "DriftlessSync", "DriftlessHTTP",
-    "DriftlessTesting",
+    "DriftlessTesting", "DriftlessServer", "DriftlessStorageConformance",
   ]
   .filter { name in targets.contains { $0.name == name } }
   .map { .library(name: $0, targets: [$0]) }

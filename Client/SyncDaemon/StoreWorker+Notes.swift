@@ -68,6 +68,26 @@ extension StoreWorker {
     leaveMark()
   }
 
+  /// Whoever opens the store may find that it is a copy, and cannot take note while this daemon has it.
+  func settleCopy() {
+    guard !isSettlingCopy, let engine = connection?.engine else { return }
+    isSettlingCopy = true
+    Task {
+      // What fails here fails in the next sync, which tells it.
+      try? await engine.settleCopy()
+      isSettlingCopy = false
+    }
+  }
+
+  /// Says once what the store lost, as it was found when it was opened.
+  func noteLost(_ lost: LostCommits?) {
+    defer { toldLost = lost }
+    guard let lost, lost != toldLost else { return }
+    let saves = "\(lost.count) acknowledged save\(lost.count == 1 ? " is" : "s are")"
+    log.warning(
+      "\(saves) lost: look at it with syncctl doctor --store \(entry.path.path.shellWord)")
+  }
+
   /// Says beside the store that this daemon keeps it, once it holds the store's sync lock.
   func leaveMark() {
     guard !isStopped else { return }
@@ -89,7 +109,7 @@ extension StoreWorker {
   /// A sync that did something is a line in the log, with what it did and how long it took.
   func noteSuccess(_ summary: SyncSummary, since start: ContinuousClock.Instant) {
     leaveMark()
-    if lastError != nil { log.notice("in step again") }
+    if lastError != nil { log.notice("in step again", metadata: takeRepeats()) }
     lastSync = Date()
     lastError = nil
     failure = nil
@@ -118,9 +138,11 @@ extension StoreWorker {
   private func note(_ fresh: SyncStatus.Failure) {
     guard fresh.code != "cancelled" else { return }
     // One line a cause: an hour offline does not fill the log.
-    if !fresh.isOfCause(lastError) {
+    if fresh.isOfCause(lastError) {
+      repeatedFailures += 1
+    } else {
       let way = AdvisedCommand.naming(store: entry.path.path, in: fresh.suggestion)
-      log.warning("\(FailureText.line(fresh.message, try: way))")
+      log.warning("\(FailureText.line(fresh.message, try: way))", metadata: takeRepeats())
     }
     lastError = fresh.message
     let since = failure.flatMap { $0.kind == fresh.kind ? $0.since : nil }
@@ -129,13 +151,23 @@ extension StoreWorker {
   }
 }
 
+extension StoreWorker {
+  /// What the next line says of the cause that was told last: how often it came again.
+  private func takeRepeats() -> Logger.Metadata {
+    defer { repeatedFailures = 0 }
+    return repeatedFailures > 0 ? ["repeated": "\(repeatedFailures)"] : [:]
+  }
+}
+
 extension SyncStatus.Failure {
   /// Whether a message tells the same cause. What a disk without room has free, and what is to go there, is another number with
-  /// each attempt.
+  /// each attempt; so is how long it took until it failed.
   ///
   /// - Parameter message: of the failure before; nil where there is none.
   func isOfCause(_ message: String?) -> Bool {
-    guard let message, code == "disk-full" else { return message == self.message }
+    guard let message, code == "disk-full" else {
+      return message.map(FailureText.withoutMeasures) == FailureText.withoutMeasures(self.message)
+    }
     func words(_ text: String) -> String { text.filter { !$0.isNumber } }
     return words(message) == words(self.message)
   }

@@ -18,6 +18,7 @@ actor StoreWorker {
   private let delays: SyncSchedule.Delays
   var connection: Connection?
   var isStopped = false
+  var isSettlingCopy = false
   /// Whether the mark beside the store was this daemon's when it was looked at last.
   var isMarked = false
   /// Why that could not be put there last.
@@ -35,7 +36,7 @@ actor StoreWorker {
   /// Entries of the log that are set aside, as far as was told.
   private var parked: Set<UInt64> = []
   /// What the store lost, as far as was told.
-  private var toldLost: LostCommits?
+  var toldLost: LostCommits?
   /// The store that lay at the path when it was opened last.
   var known: KnownStore?
   /// Whether there was no file when it was looked for last.
@@ -47,6 +48,8 @@ actor StoreWorker {
   var failure: SyncStatus.Failure?
   var nextAttempt: Date?
   var failedAttempts = 0
+  /// How often the cause came again that was told last.
+  var repeatedFailures = 0
   /// How often in a row the server, or what is trusted, had no use for what lies beside the store.
   var refusals = 0
 
@@ -164,12 +167,17 @@ actor StoreWorker {
     var summary: SyncSummary
     switch verb {
     case .status, .stores, .wake, .verify, .repair: return nil
-    case .sync: summary = SyncSummary(try await engine.sync(allowingMassDelete: allowsMassDelete))
-    case .push: summary = SyncSummary(try await engine.push(allowingMassDelete: allowsMassDelete))
-    case .pull: summary = SyncSummary(try await engine.pull(allowingMassDelete: allowsMassDelete))
+    case .sync:
+      // The engine's loop goes on meanwhile.
+      summary = SyncSummary(try await engine.syncInTurns(allowingMassDelete: allowsMassDelete))
+    case .push:
+      summary = SyncSummary(try await engine.pushInTurns(allowingMassDelete: allowsMassDelete))
+    case .pull:
+      summary = SyncSummary(try await engine.pullInTurns(allowingMassDelete: allowsMassDelete))
     case .giveUpUnsent: summary = SyncSummary(try await engine.giveUpUnsent())
     }
     try noteSetAside(in: &summary, by: connection)
+    try summary.noteLost(in: connection.store)
     return summary
   }
 
@@ -200,6 +208,7 @@ actor StoreWorker {
       noteOtherTarget()
       await reopenIfReplaced()
       await keepSigns()
+      settleCopy()
       if !isStopped { await endPauseEarly() }
       do { try await Task.sleep(for: .seconds(1)) } catch { return }
     }
@@ -248,8 +257,13 @@ actor StoreWorker {
       await restart()
       return true
     }
-    guard let change = connection?.store.fileChange else { return false }
-    log.warning("\(change) The store is opened anew: nothing more goes to the former files.")
+    guard let store = connection?.store else { return false }
+    if let change = store.fileChange {
+      log.warning("\(change) The store is opened anew: nothing more goes to the former files.")
+    } else if store.strayLogSinceLastLook == nil {
+      return false
+    }
+    // Where the log is not the file's it cannot be opened, which tells why: it is let go of, so that somebody can see to it.
     await restart()
     return true
   }
@@ -359,15 +373,6 @@ actor StoreWorker {
     noteLost(try store.lostCommits())
     self.connection = connection
     return connection
-  }
-
-  /// Says once what the store lost, as it was found when it was opened.
-  private func noteLost(_ lost: LostCommits?) {
-    defer { toldLost = lost }
-    guard let lost, lost != toldLost else { return }
-    let saves = "\(lost.count) acknowledged save\(lost.count == 1 ? " is" : "s are")"
-    log.warning(
-      "\(saves) lost: look at it with syncctl doctor --store \(entry.path.path.shellWord)")
   }
 
   private func rest() async {

@@ -56,7 +56,11 @@ struct SyncdCommand: AsyncParsableCommand {
           SettingsSchema.text("The configuration of syncd", DaemonSettings.all))
       }
       if check { return try report(DaemonConfiguration.read(file)) }
-      LoggingSystem.bootstrap { LineLogHandler(label: $0) }
+      // The daemon's own lines tell of what changes; the libraries say what keeps them from something each time that it does.
+      let repeated = RepeatedLines()
+      LoggingSystem.bootstrap { label in
+        LineLogHandler(label: label, repeated: label.hasPrefix("driftless.") ? repeated : nil)
+      }
       let log = Logger(label: "syncd")
       let signals = DaemonSignal.stream()
       let daemon = try Daemon(configuration: file, log: log)

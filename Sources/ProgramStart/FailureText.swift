@@ -22,4 +22,17 @@ package enum FailureText {
     }
     return suggestion
   }
+
+  /// The text without how long something took and how many bytes came of it, by which two attempts that fail for one reason differ.
+  package static func withoutMeasures(_ text: String) -> String {
+    let words = text.split(separator: " ", omittingEmptySubsequences: false)
+    let units: Set<Substring> = ["ms", "milliseconds", "s", "seconds", "bytes", "out"]
+    return words.enumerated().map { place, word in
+      guard words.indices.contains(place + 1), !word.isEmpty,
+        word.allSatisfy({ $0.isNumber || $0 == "." })
+      else { return word }
+      let unit = words[place + 1].prefix { $0.isLetter }
+      return units.contains(unit) ? "…" : word
+    }.joined(separator: " ")
+  }
 }

@@ -16,15 +16,19 @@ package struct LineLogHandler: LogHandler {
   private var own = Logger.Level.info
   private var live: LiveLogLevel?
   private let label: String
+  private let repeated: RepeatedLines?
   private let write: @Sendable (String) -> Void
 
   /// - Parameters:
   ///   - level: one that may change while the program runs; by default it is `info`.
+  ///   - repeated: leaves out lines that say again what lasts; nil where each is written.
   ///   - write: takes each finished line, with its line feed. By default, standard error.
   package init(
-    label: String, level: LiveLogLevel? = nil, write: (@Sendable (String) -> Void)? = nil
+    label: String, level: LiveLogLevel? = nil, repeated: RepeatedLines? = nil,
+    write: (@Sendable (String) -> Void)? = nil
   ) {
     self.label = label
+    self.repeated = repeated
     live = level
     self.write =
       write ?? { line in
@@ -38,10 +42,17 @@ package struct LineLogHandler: LogHandler {
   }
 
   package func log(event: LogEvent) {
-    var text = "time=\(Date().formatted(.iso8601)) level=\(event.level) log=\(label) "
-    text += "msg=\(Self.quoted("\(event.message)"))"
     var all = metadata.merging(event.metadata ?? [:]) { _, new in new }
     if let error = event.error { all["error"] = "\(error)" }
+    let lasts = RepeatedLines.unmark(&all)
+    if let repeated, lasts {
+      let others = all.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+      let line = "\(event.level) \(label) \(event.message) \(others.joined(separator: " "))"
+      guard let count = repeated.say(line) else { return }
+      if count > 0 { all["repeated"] = "\(count)" }
+    }
+    var text = "time=\(Date().formatted(.iso8601)) level=\(event.level) log=\(label) "
+    text += "msg=\(Self.quoted("\(event.message)"))"
     for (key, value) in all.sorted(by: { $0.key < $1.key }) {
       text += " \(key)=\(Self.quoted("\(value)"))"
     }

@@ -22,6 +22,14 @@ struct AdvisedCommandTests {
       ("syncctl doctor --store STORE", "syncctl doctor --store a.sqlite"),
       ("syncctl export --upsert > FILE", "syncctl export --upsert --store a.sqlite > FILE"),
       ("syncctl key use", "syncctl key use --store a.sqlite"),
+      ("syncctl verify --repair, or", "syncctl verify --repair --store a.sqlite, or"),
+      ("by: syncctl verify --take-in.", "by: syncctl verify --take-in --store a.sqlite."),
+      ("(syncctl doctor --forget-lost)", "(syncctl doctor --forget-lost --store a.sqlite)"),
+      ("syncctl parked retry 4", "syncctl parked retry --store a.sqlite 4"),
+      ("syncctl values let-go", "syncctl values let-go --store a.sqlite"),
+      ("syncctl model show tells", "syncctl model show --store a.sqlite tells"),
+      ("syncctl store give-up-lost FILE; then", "syncctl store give-up-lost a.sqlite; then"),
+      ("(syncctl migrate FILE --model MODEL)", "(syncctl migrate a.sqlite --model MODEL)"),
     ])
   func named(text: String, expected: String) {
     #expect(AdvisedCommand.naming(store: "a.sqlite", in: text) == expected)

@@ -69,6 +69,19 @@ struct ConflictTextTests {
     #expect(!unknown.contains("1970"), "\(unknown)")
   }
 
+  @Test("What a repair gave says when that was, beside when the zone's value was set")
+  func repaired() throws {
+    var entry = try entry(property: "name", origin: UUID().uuidString)
+    func lines() -> [String] { ConflictText.lines(entry, labels) }
+    entry.policy = "repair"
+    entry.localTime = HybridTime(Date(timeIntervalSince1970: 1_800_000_000))
+    #expect(lines().contains("    repaired at 2027-01-15T08:00:00.000Z"), "\(lines())")
+    #expect(lines().contains { $0.contains("by replica") && !$0.contains("2027") })
+    // One of a program of before has the zone's time in its place.
+    entry.localTime = entry.remoteTime
+    #expect(!lines().contains { $0.contains("repaired at") })
+  }
+
   @Test(
     "A conflict about a whole object says what became of it, and no value",
     arguments: ["local", "remote"])

@@ -38,7 +38,8 @@ struct CountWordTests {
     #expect(report.reason == nil)
     let json = #"{"count": 1, "found": 800000000}"#
     report.lost = try JSONDecoder().decode(LostCommits.self, from: Data(json.utf8))
-    #expect(report.reason == "1 acknowledged save is lost (syncctl doctor)")
+    #expect(
+      report.reason == "1 acknowledged save is lost (syncctl doctor --store \(shop.url.path))")
     report.status.zone = "shop"
     report.status.replica = UUID()
     report.status.server = URL(string: "http://127.0.0.1:1")

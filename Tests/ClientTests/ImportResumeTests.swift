@@ -50,6 +50,33 @@ import Testing
     #expect(try ReplicaExport.text(of: shop.store) == ReplicaExport.text(of: whole.store))
   }
 
+  @Test("Where the store was replaced meanwhile, no line counts as saved, and all of them get in")
+  func replacedStore() throws {
+    let (shop, whole) = (try Shop(), try Shop())
+    let lines = Self.lines(transactions: 3)
+    let url = shop.url
+    let copy = url.deletingLastPathComponent().appendingPathComponent("copy.sqlite")
+    try shop.store.backup(to: copy)
+    let asked = Atomic<Int>(0)
+    let failure = try #require(
+      #expect(throws: Failure.self) {
+        _ = try importer(shop) {
+          guard asked.add(1, ordering: .relaxed).newValue == 2 else { return false }
+          #expect(rename(copy.path, url.path) == 0)
+          return false
+        }.run(data(lines))
+      })
+    #expect(!failure.suggestion.contains("--skip"), "\(failure.suggestion)")
+    #expect(failure.suggestion.contains("--only-missing"))
+    shop.store.close()
+    for log in ["-wal", "-shm"] { unlink(url.path + log) }
+    let present = try PersistentStore.open(url: url, model: Shop.model())
+    _ = try Importer(store: present, author: nil, source: "f.jsonl", onlyMissing: true)
+      .run(data(lines))
+    _ = try importer(whole).run(data(lines))
+    #expect(try ReplicaExport.text(of: present) == ReplicaExport.text(of: whole.store))
+  }
+
   @Test("What ends an import in its middle, and is no line's fault, says where to go on")
   func otherFailure() throws {
     let (shop, whole) = (try Shop(), try Shop())

@@ -34,23 +34,63 @@ struct StatusVerdictTextTests {
     #expect(report.lines.contains { $0.hasPrefix("last sync:") && $0.hasSuffix("(3 h ago)") })
   }
 
+  @Test("What a model has again and is still to come is named, and the store is behind")
+  func toComeAgain() throws {
+    var report = try report()
+    report.status.toComeAgain = ["Comment", "Item.note"]
+    #expect(report.state == .behind && report.state.exitCode == 11)
+    #expect(
+      report.lines[0]
+        == "state:       to come again from the zone, for the model of now: Comment, Item.note (syncctl sync --store \(report.path))"
+    )
+  }
+
+  @Test("Values that were never sent and are lost are named, with what is left to do")
+  func lostUnsent() throws {
+    var report = try report()
+    (report.lostValues, report.lostUnsent) = (2, 1)
+    #expect(report.state == .waiting)
+    #expect(
+      report.reason?.hasSuffix(
+        "1 large value was never sent and cannot be: put the files back, or: syncctl store give-up-lost \(report.path)"
+      )
+        == true, "\(report.reason ?? "")")
+  }
+
   @Test("While values that somebody asked for do not come, a store is behind, and says why")
   func askedFor() throws {
     var report = try report()
     report.asked = 1
+    let command = "(syncctl values --store \(report.path))"
     #expect(report.state == .behind)
     #expect(
       report.lines[0]
-        == "state:       1 large value that was asked for has not come so far (syncctl values)")
+        == "state:       1 large value that was asked for has not come so far \(command)")
     report.asked = 2
     report.askedFailure = failure(.offline, "no-value")
     #expect(
       report.lines[0]
-        == "state:       2 large values that were asked for have not come: It went wrong. (syncctl values)"
+        == "state:       2 large values that were asked for have not come: It went wrong. \(command)"
     )
     let json = try #require(
       try JSONSerialization.jsonObject(with: JSONEncoder().encode(report)) as? [String: Any])
     #expect(json["valuesAskedFor"] as? Int == 2 && json["state"] as? String == "behind")
+  }
+
+  @Test("While values wait for room here, a store is behind, and says so")
+  func withoutRoom() throws {
+    var report = try report()
+    report.status.valuesInZone = 3
+    report.status.valuesWithoutRoom = 2
+    #expect(report.state == .behind && report.state.exitCode == 11)
+    #expect(
+      report.lines[0]
+        == "state:       2 large values wait for room on this host's disk, and come once there is some"
+    )
+    #expect(
+      report.lines.contains { $0.hasSuffix("; 2 of them wait for room on this host's disk") })
+    report.asked = 1
+    #expect(report.lines[0].contains("asked for has not come so far"), "\(report.lines)")
   }
 
   @Test("Of several things that hold, the one that is hardest to mend is the word")

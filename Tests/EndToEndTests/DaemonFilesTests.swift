@@ -56,6 +56,42 @@ import Testing
     #expect(!log.contains(" lost: "), "\(log)")
   }
 
+  @Test(
+    "A store whose log is not its file's is let go of, so that what a person is told to do works"
+  )
+  func strayLog() throws {
+    let backup = world.directory.file("backup.sqlite")
+    #expect(
+      try Programs.run("syncctl", ["store", "backup", replica.store.path, backup.path]).status == 0)
+    let older = try Data(contentsOf: backup)
+    for number in 0..<3 { try replica.importLines([FaultWorld.insertion("later \(number)")]) }
+    try arrives("later 2")
+    let handle = try FileHandle(forWritingTo: replica.store)
+    try handle.write(contentsOf: older)
+    try handle.truncate(atOffset: UInt64(older.count))
+    try handle.close()
+    let advised = try replica.attempt("status")
+    #expect(advised.errors.contains("syncctl store set-aside"), "\(advised)")
+    try eventually("it is set aside: \(log)") {
+      let outcome = try Programs.run("syncctl", ["store", "set-aside", replica.store.path])
+      // The daemon may open the store as soon as the log is away, before the command has ended.
+      return outcome.status == 0 || FileManager.default.fileExists(atPath: file("-wal.away1"))
+    }
+    try arrives("later 2")
+    try eventually("what was lost has come again: \(log)") {
+      try replica.export().contains("later 2")
+    }
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test("Who is refused what the daemon has is told how it lets go of it")
+  func lettingGo() throws {
+    let refused = try replica.attempt("unenroll")
+    #expect(refused.status == 75)
+    #expect(refused.errors.contains("kill -HUP \(daemon.pid)"), "\(refused)")
+    #expect(daemon.stop() == 0)
+  }
+
   @Test("A backup that takes the store's place is opened when it is whole, and no half of it")
   func putBack() throws {
     let backup = world.directory.file("backup.sqlite")

@@ -180,6 +180,25 @@ import Testing
     #expect(again.status == 77 && again.errors.contains("the token is missing"), "\(again)")
   }
 
+  @Test("Who enrols with another zone that has the name of the store's own by now hears of it")
+  func anotherOfTheName() throws {
+    let world = try World()
+    let replica = try world.replica("named")
+    try replica.run(world.way(replica) + ["--code", world.code()])
+    _ = try world.operate("zone", "rename", "shop", "former")
+    _ = try world.operate("zone", "create", "shop")
+    let token = world.directory.file("token")
+    let made = try world.operate("token", "create", "--zone", "shop")
+    try #require(made.split(separator: "\n").last).write(
+      to: token, atomically: true, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: token.path)
+    let way = world.way(replica) + ["--token-file", token.path]
+    let other = try Programs.run("syncctl", way)
+    #expect(other.status == 0 && other.errors.contains("another one than"), "\(other)")
+    let same = try Programs.run("syncctl", way)
+    #expect(same.status == 0 && !same.errors.contains("another one than"), "\(same)")
+  }
+
   @Test("A record of a token that cannot be read is not written over")
   func unreadable() throws {
     let world = try World()

@@ -128,6 +128,7 @@ import Testing
         var needed = command.needed(values.merging(["--data": folder.path]) { $1 })
         if !needed.contains("--data") { needed += ["--data", folder.path] }
         if words == ["replica", "forget"] { needed += ["--unseen-for", "3"] }
+        if words == ["zone", "put-back"] { needed += ["--all"] }
         if words == ["code", "revoke"] { needed += ["--all"] }
         try expectRefusal("driftless-server", words + needed, 65, named: folder.lastPathComponent)
       }

@@ -109,6 +109,8 @@ import Testing
     let backup = world.directory.file("backup.sqlite").path
     try run(["backup"], backup)
     #expect(try run(["audit"]).count > 5)
+    try run(["zone", "put-back"], "--all")
+    #expect(try run(["values", "take-from"], backup).count == 2)
     try run(["zone", "renew"], "shop", "--yes")
     try run(["zone", "delete"], "shop", "--yes")
     let folder = world.directory.file("tls").path

@@ -85,6 +85,9 @@ import Testing
   func begunAnew() throws {
     let folder = try OperatorFolder(zones: ["shop"])
     try folder.done(["zone", "fold", "shop"])
+    let server = ServerProcess(data: folder.data, listen: "127.0.0.1:0")
+    try server.start()
+    #expect(server.stop() == 0)
     for suffix in ["", "-wal", "-shm"] { unlink(folder.database.path + suffix) }
     let refused = try folder.run(["zone", "create", "shop"])
     #expect(refused.status == 65, "\(refused)")
@@ -92,6 +95,23 @@ import Testing
     #expect(try Programs.run("driftless-server", [], script: rm).status == 0)
     try folder.done(["zone", "create", "shop"])
     #expect(try folder.json(["zone", "list"]).count == 1)
+  }
+
+  @Test(
+    "A server whose database is gone does not begin without zones, also where nothing but its reserve is left"
+  )
+  func goneWhole() throws {
+    let folder = try OperatorFolder(zones: ["shop"])
+    let server = ServerProcess(data: folder.data, listen: "127.0.0.1:0")
+    try server.start()
+    #expect(server.stop() == 0)
+    for suffix in ["", "-wal", "-shm"] { unlink(folder.database.path + suffix) }
+    for command in [["serve", "--listen", "127.0.0.1:0"], ["zone", "create", "shop"]] {
+      let refused = try folder.run(command)
+      #expect(refused.status == 65, "\(refused)")
+      #expect(refused.errors.contains("restore FILE"), "\(refused.errors)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: folder.database.path))
   }
 
   @Test("Killed at any change, a restore that renews has done all of it or nothing")

@@ -198,6 +198,52 @@ struct OperatorReserveTests {
     #expect(server.stop() == 0)
   }
 
+  @Test(
+    "Without a reserve a zone is deleted or is there, and what of it has no room to go goes later",
+    arguments: [false, true])
+  func deletedWithoutReserve(hasManyZones: Bool) throws {
+    let names = hasManyZones ? (0..<6).map { "zone\($0)" } : ["zone0"]
+    for zone in names { try done(["zone", "create", zone]) }
+    let server = try server(#"{"reserveBytes": 0}"#)
+    for name in names {
+      let replica = try replica(name, server, zone: name)
+      for number in 0..<6 { try write(replica, "b\(number)", bytes: 200_000) }
+      try replica.sync()
+    }
+    #expect(server.stop() == 0)
+    var deleted = 0
+    for (index, name) in names.enumerated() {
+      // Nothing has room, a page or two, the deletion alone, some of what goes, and all of it.
+      let free = try disk.shell("df -B1 --output=avail '\(disk.folder.path)' | tail -1")
+      let bytes = try #require(Int(free.trimmingCharacters(in: .whitespacesAndNewlines)))
+      let left = [0, 40_000, 70_000, 100_000, 200_000, 400_000][hasManyZones ? index : 2]
+      try disk.shell("head -c \(bytes - left) /dev/zero > '\(disk.folder.path)/fill'")
+      let outcome = try operate(["zone", "delete", name, "--yes"])
+      try disk.empty()
+      let isThere = try done(["zone", "list"]).contains(name)
+      if outcome.status == 0 {
+        deleted += 1
+        #expect(!isThere, "\(outcome)")
+        if !outcome.errors.isEmpty {
+          #expect(outcome.errors.contains("zone \(name) is deleted"), "\(outcome)")
+          #expect(outcome.errors.contains("no space left"), "\(outcome)")
+        }
+      } else {
+        #expect(outcome.status == 74 && isThere, "\(outcome)")
+        #expect(outcome.errors.contains("no space left"), "\(outcome)")
+      }
+      try done(["verify"])
+    }
+    if hasManyZones { #expect(deleted > 0) }
+    try server.start()
+    for name in try done(["zone", "list"]).split(separator: "\n").compactMap({
+      $0.split(separator: "\t").first
+    }) { try done(["zone", "delete", String(name), "--yes"]) }
+    for name in names { try done(["zone", "create", name]) }
+    try done(["verify"])
+    #expect(server.stop() == 0)
+  }
+
   @Test("Without a reserve the disk's last byte goes to whoever comes first, as it is told")
   func none() throws {
     try done(["zone", "create", "shop"])

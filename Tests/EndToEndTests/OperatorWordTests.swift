@@ -77,7 +77,9 @@ import Testing
     try ahead.sync()
     let synced = try behind.attempt("sync")
     #expect(synced.status == 0)
-    #expect(synced.output.contains("set aside 1 (syncctl parked)"), "\(synced)")
+    #expect(
+      synced.output.contains("set aside 1 (syncctl parked --store \(behind.store.path))"),
+      "\(synced)")
     #expect(try behind.identities(of: "Item") == [id(2)], "the rest is taken in")
     let status = try behind.run(["status", "--store", behind.store.path])
     #expect(status.contains("1 entry of the zone could not be taken in"), "\(status)")

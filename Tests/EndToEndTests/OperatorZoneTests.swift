@@ -146,4 +146,37 @@ import Testing
     #expect(try reader.export() == writer.export())
     #expect(try reader.export().contains("lost"))
   }
+
+  @Test("Who put a copy back by hand says so of zones, and takes what it lacks from the newer one")
+  func putBackByHand() throws {
+    let folder = try OperatorFolder(zones: ["a", "b"])
+    func marked() throws -> [Bool?] {
+      try folder.json(["zone", "list"]).map { $0["isPutBack"] as? Bool }
+    }
+    #expect(try marked() == [false, false])
+    #expect(
+      try folder.done(["zone", "put-back", "a"]).output
+        == "zone a was put back: what replicas bring back after 0 is taken\n")
+    #expect(try marked() == [true, false])
+    #expect(try folder.done(["zone", "inspect", "a"]).output.contains("put back    until"))
+    let all = try folder.json(["zone", "put-back", "--all"])
+    #expect(all.map { $0["zone"] as? String } == ["a", "b"])
+    #expect(try marked() == [true, true])
+    let audit = try folder.done(["audit"]).output.split(separator: "\n")
+    #expect(audit.count { $0.contains("zone-put-back") } == 2, "once a zone")
+    for wrong in [[], ["a", "--all"]] {
+      #expect(try folder.run(["zone", "put-back"] + wrong).status == 64)
+    }
+    #expect(try folder.run(["zone", "put-back", "c"]).errors.contains("there is no zone c"))
+    let copy = folder.path("copy.sqlite")
+    try folder.done(["backup", copy])
+    #expect(
+      try folder.done(["values", "take-from", copy]).output
+        == "zone a: took 0 large values, 0 bytes\nzone b: took 0 large values, 0 bytes\n")
+    let dry = try folder.json(["values", "take-from", copy, "--zone", "b", "--dry-run"])
+    #expect(dry.map { $0["isDryRun"] as? Bool } == [true])
+    #expect(try folder.run(["values", "take-from", folder.path("none")]).status != 0)
+    let restored = try folder.json(["restore", copy, "--yes"])
+    #expect(restored.first?["lackedValues"] as? Int == 0)
+  }
 }

@@ -6,7 +6,7 @@
 
   /// Several `driftless-server` of one PostgreSQL database, with stores of `syncctl` and `syncd` at each.
   @Suite("Nodes of one database", .serialized) struct PostgresNodesTests {
-    private static func insertions(_ names: [String]) throws -> [String] {
+    static func insertions(_ names: [String]) throws -> [String] {
       try names.map {
         try jsonLine([
           "op": "insert", "entity": "Item", "id": UUID().uuidString, "set": ["name": $0],
@@ -14,7 +14,7 @@
       }
     }
 
-    private static func begin(sync replica: Replica) throws -> Process {
+    static func begin(sync replica: Replica) throws -> Process {
       let process = Process()
       process.executableURL = Programs.url("syncctl")
       process.arguments = ["sync", "--store", replica.store.path]
@@ -278,7 +278,7 @@
   }
 
   extension PostgresNodes {
-    fileprivate func replica(_ name: String, at node: Int) throws -> Replica {
+    func replica(_ name: String, at node: Int) throws -> Replica {
       try Replica(
         name, in: directory, model: model, server: nodes[node], zone: "shop", token: token)
     }

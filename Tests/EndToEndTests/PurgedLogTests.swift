@@ -91,6 +91,7 @@ import Testing
     "F6 F10 Killed at any write, or with a full disk, a purge has changed nothing or goes on",
     arguments: [FileFault.Kind.kill, .full])
   func failing(kind: FileFault.Kind) async throws {
+    var failures = 0
     try await FileFault.atEachChange(few: 2, every: 7) { number, _ in
       try writer.count("before \(number)")
       _ = try await writer.engine.sync()
@@ -106,7 +107,10 @@ import Testing
       #expect(
         try SyncEngine.status(of: newcomer.store).cursor
           == SyncEngine.status(of: writer.store).cursor)
-      return outcome.status == 0
+      if outcome.status != 0 { failures += 1 }
+      // What was noted of replicas so far may leave it nothing to do, and it ends before its fault.
+      return outcome.status == 0 && number > 9
     }
+    #expect(failures > 1)
   }
 }

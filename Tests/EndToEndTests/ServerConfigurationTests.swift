@@ -315,12 +315,16 @@ import Testing
       let missing = try Programs.run(
         "driftless-server", words + ["--data", directory.file("data").path])
       #expect(missing.errors.contains("there is no zone nope"), "\(missing)")
-      #expect(missing.errors.contains("driftless-server zone list"), "\(missing)")
+      #expect(
+        missing.errors.contains(
+          "driftless-server zone list --data \(directory.file("data").path)"), "\(missing)")
       #expect(!missing.errors.contains("Create it"), "\(missing)")
     }
+    let place = "--data \(directory.file("data").path)"
     let token = try Programs.run(
       "driftless-server",
       ["token", "create", "--zone", "nope", "--data", directory.file("data").path])
-    #expect(token.errors.contains("Create it: driftless-server zone create nope"), "\(token)")
+    #expect(
+      token.errors.contains("Create it: driftless-server zone create \(place) nope"), "\(token)")
   }
 }

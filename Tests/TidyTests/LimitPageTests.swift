@@ -111,7 +111,7 @@ struct LimitPageTests {
         continue
       }
       defer { comment = [] }
-      guard line.hasPrefix("package var "), line.contains(" = "), !comment.isEmpty else { continue }
+      guard line.hasPrefix("public var "), line.contains(" = "), !comment.isEmpty else { continue }
       count += 1
       let words = comment.joined(separator: " ")
       #expect(told.contains("\"\(words)\""), "\(line): \(words)")

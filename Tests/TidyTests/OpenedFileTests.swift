@@ -20,6 +20,7 @@ struct OpenedFileTests {
     "Sources/model-compiler/EditedModel.swift": given,
     "Sources/ProgramStart/OpenFiles.swift": system,
     "Sources/ProgramStart/Settings/SettingsNode.swift": given,
+    "Sources/DriftlessSQLite/SystemFile.swift": system,
     "Sources/Driftless/Store/Care/StoreBackup.swift":
       "a copy that is being made, which has no name yet by which others open it; and its folder",
     "Sources/Driftless/Store/Care/StrayLogs.swift":
@@ -35,7 +36,6 @@ struct OpenedFileTests {
       "a model's file, once SQLite has told that it is no database",
     "Sources/DriftlessProtocol/Fold/FoldFile.swift": fold,
     "Sources/DriftlessHTTP/CurlTransfer.swift": system,
-    "Sources/DriftlessSync/Replica/PersistentStore+Sync.swift": system,
     "Sources/DriftlessSync/Values/ValueCutting.swift": temporary,
     "Sources/DriftlessSync/Export/ReplicaExport.swift": "an export that is being made; its folder",
     "Sources/CoreData/OwnStores/BinaryStoreFile.swift":
@@ -47,7 +47,6 @@ struct OpenedFileTests {
     "Server/DriftlessServer/Observe/ProcessFigures.swift": system,
     "Server/DriftlessServer/Storage/DataFolder.swift":
       "files that are there to be locked, or to be there",
-    "Server/DriftlessServer/Storage/DataFolder+Network.swift": system,
     "Server/DriftlessServer/Storage/DiskReserve.swift": "the file that takes up the reserve",
     "Server/DriftlessServer/Storage/FileLock.swift": lock,
     "Server/DriftlessServer/Storage/ZoneSnapshots.swift": fold,
@@ -103,6 +102,26 @@ struct OpenedFileTests {
     }
     for file in Set(Self.files.keys).subtracting(found).sorted() {
       Issue.record("\(file) needs its reason no more")
+    }
+  }
+
+  @Test("Lists of the system are read to their end, which Foundation does not do")
+  func lists() throws {
+    for folder in ["Sources", "Server", "Client", "Tests", "Benchmarks"] {
+      let url = Pages.root.appendingPathComponent(folder)
+      let names = FileManager.default.enumerator(atPath: url.path)
+      while let name = names?.nextObject() as? String {
+        guard name.hasSuffix(".swift"), !name.hasSuffix("TidyTests/OpenedFileTests.swift") else {
+          continue
+        }
+        let text = try String(contentsOf: url.appendingPathComponent(name), encoding: .utf8)
+        let list =
+          #"(contentsOf|contentsOfFile|atPath|Path): "/proc/(self/|[^"]*\)/)?"#
+          + #"(maps|smaps|mount\w*|locks|net)\b"#
+        #expect(
+          text.range(of: list, options: .regularExpression) == nil,
+          "\(folder)/\(name): see SystemFile.text")
+      }
     }
   }
 

@@ -18,6 +18,9 @@ struct PageBlockTests {
       "Tests/CoreDataTests/PageExamples.swift",
       "Tests/EndToEndTests/Guides/PageFragmentExamples.swift",
     ],
+    "WritingAStorage.md": [
+      "Tests/DriftlessServerTests/StorageConformanceTests.swift", "Tests/OwnStorageTests",
+    ],
     "Tutorial.md": [
       "Examples/DownloadCache/Package.swift", "Examples/DownloadCache/Sources",
       "Tests/EndToEndTests/Guides/GuideExamples.swift",

@@ -74,10 +74,11 @@ struct ThrowingTests {
   private static func all() throws -> [Declaration] {
     var all: [Declaration] = []
     for module in [
-      "CoreData", "Driftless", "DriftlessHTTP", "DriftlessProtocol", "DriftlessSync",
-      "DriftlessTesting",
+      "Sources/CoreData", "Sources/Driftless", "Sources/DriftlessHTTP", "Sources/DriftlessProtocol",
+      "Sources/DriftlessSync", "Sources/DriftlessTesting", "Server/DriftlessServer",
+      "Server/DriftlessStorageConformance",
     ] {
-      let folder = Pages.root.appendingPathComponent("Sources/\(module)")
+      let folder = Pages.root.appendingPathComponent(module)
       let names = FileManager.default.enumerator(atPath: folder.path)
       while let name = names?.nextObject() as? String {
         guard name.hasSuffix(".swift"), !name.hasSuffix(".pb.swift") else { continue }
@@ -108,7 +109,7 @@ struct ThrowingTests {
     let parts = declaration.place.split(separator: ":")
     guard parts.count == 2, let number = Int(parts[1]),
       let text = try? String(
-        contentsOf: Pages.root.appendingPathComponent("Sources/\(parts[0])"), encoding: .utf8)
+        contentsOf: Pages.root.appendingPathComponent(String(parts[0])), encoding: .utf8)
     else { return false }
     let line = text.split(separator: "\n", omittingEmptySubsequences: false)[number - 1]
     return line.contains("from decoder: any Decoder") || line.contains("to encoder: any Encoder")

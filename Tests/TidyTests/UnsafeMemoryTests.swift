@@ -57,7 +57,7 @@ struct UnsafeMemoryTests {
     "Server/DriftlessServer/Storage/PostgreSQL/FoldScratch.swift": system,
     "Server/DriftlessServer/Routes/Response+Check.swift": "it reads a body where it lies",
     "Server/DriftlessServer/Routes/PushReader.swift": "the bytes of a number as they are kept",
-    "Server/DriftlessServerTesting/TestReplica.swift": "it makes bytes of a number",
+    "Server/DriftlessStorageConformance/TestReplica.swift": "it makes bytes of a number",
     "Client/SyncDaemon/Link/UnixSocket.swift": system,
     "Client/SyncDaemon/Access/SideFile.swift": system,
     "Client/SyncDaemon/Access/ShellCommand.swift": system,

@@ -41,6 +41,11 @@ struct DoctorCommand: ControlCommand {
       checks.append(DoctorCheck("store", .bad, failure))
       unreadable = failure.status
     }
+    checks = checks.map { check in
+      var check = check
+      check.detail = AdvisedCommand.naming(store: target.store, in: check.detail)
+      return check
+    }
     try output.put(
       ["checks": checks], coloured: checks.map(\.line))
     if checks.contains(where: { $0.verdict == .bad }) {
@@ -73,11 +78,16 @@ struct DoctorCommand: ControlCommand {
   private func largeValues(of store: PersistentStore) throws -> DoctorCheck? {
     guard let lost = try store.lostValues().first else { return nil }
     let count = try store.lostValues().count
+    let unsent = try SyncEngine.unsentLostValues(of: store)
+    let never =
+      unsent == 0
+      ? ""
+      : "; \(unsent) of them \(unsent == 1 ? "was" : "were") never sent, and the zone does not have \(unsent == 1 ? "it" : "them")"
     return DoctorCheck(
       "large values", .bad,
       "\(count) \(count == 1 ? "lies in a file" : "lie in files") that cannot be read, such as \(lost.file.path) of \(lost.entity).\(lost.property): put the files "
         + "back, take what the zone has (syncctl verify --repair), or go on without them "
-        + "(syncctl store give-up-lost \(target.store.shellWord))")
+        + "(syncctl store give-up-lost \(target.store.shellWord))\(never)")
   }
 
   /// What another program wrote past the library; nil where nothing shows it.

@@ -187,6 +187,7 @@ struct EnrollCommand: ControlCommand {
     let answered = Date()
     try SyncEngine.checkZone(of: store, named: zone, info)
     if home == nil { try noteUnprepared(store) }
+    let leavesZone = try !anew && SyncEngine.isOfAnotherZone(store, than: info)
     try authorities.keep(target.url)
     try client.keep(target.url)
     try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
@@ -201,13 +202,20 @@ struct EnrollCommand: ControlCommand {
       try enrolment.settle()
       output.note(
         "\(EnrolmentFile.path(forStore: target.url)) stays beside the store, so that this command can be said again: it has "
-          + "a digest of the code and the token's ID, which open nothing; syncctl unenroll removes it"
+          + "a digest of the code and the token's ID, which open nothing; syncctl unenroll --store \(target.store.shellWord) "
+          + "removes it"
       )
     }
     if let onDiverged {
       try SyncEngine.setOnDiverged(onDiverged == .ask ? .ask : .automatic, of: store)
     }
     if let values { try SyncEngine.setValueFetching(values.fetching, of: store) }
+    if leavesZone {
+      output.note(
+        "this zone \(zone) is another one than the one of that name in which the store was: the next sync offers it all that the "
+          + "store has. Where that is not meant, before it: syncctl unenroll --store \(target.store.shellWord)"
+      )
+    }
     // It looks where the store is enrolled by now.
     await DaemonClient.wake(store: target.url)
     let status = try SyncEngine.status(of: store)
@@ -230,7 +238,7 @@ struct EnrollCommand: ControlCommand {
     } else if let digest = try store.contentDigest() {
       output.note(
         "Core Data wrote the file: its objects are the same as those of every copy with the content \(digest.prefix(8)), "
-          + "as syncctl store info shows it. A copy on another host that was written to before it came here shows another, and adds "
+          + "as syncctl store info \(target.store.shellWord) shows it. A copy on another host that was written to before it came here shows another, and adds "
           + "its objects without unique keys once more."
       )
     }

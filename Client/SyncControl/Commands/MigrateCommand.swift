@@ -22,6 +22,9 @@ struct MigrateCommand: ControlCommand {
       objects may hold one, or in columns, as Core Data has them. A store that is to be enrolled for \
       sync needs pairs.
 
+      A model that the store had before is refused, since a newer program made it another: with --back \
+      the store goes to it all the same, say where an older program took the store back from it.
+
       Example: syncctl migrate shop.sqlite --model Shop.xcdatamodeld
       """)
 
@@ -42,6 +45,10 @@ struct MigrateCommand: ControlCommand {
       more; repeatable.
       """)
   var dropped: [String] = []
+  @Flag(
+    name: .customLong("back"),
+    help: "Go to a model that the store had before; what came after that model may come again.")
+  var goesBack = false
   @OptionGroup var output: OutputOptions
 
   private static func layout(_ text: String) throws -> ToManyLayout {
@@ -86,7 +93,8 @@ struct MigrateCommand: ControlCommand {
     } else {
       let configuration = try takeOver(versions, destination)
       try PersistentStore.migrate(
-        at: url, to: destination, configuration: configuration, toManyLayout: toMany)
+        at: url, to: destination, configuration: configuration, toManyLayout: toMany,
+        goesBack: goesBack)
     }
     if there != nil, toMany != nil, try changeLayout(reporting: false) { return }
     let name = location.lastPathComponent
@@ -240,7 +248,8 @@ struct MigrateCommand: ControlCommand {
   ) throws {
     let drops: MigrationDrops
     do {
-      drops = try MigrationDrops(from: store, to: destination, path: url.path)
+      drops = try MigrationDrops(
+        from: store, to: destination, path: url.path, goesBack: goesBack)
     } catch let error as StoreError where error.code == .cannotMigrate {
       // Refused where it is done, with the reason.
       return

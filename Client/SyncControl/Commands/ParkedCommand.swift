@@ -20,6 +20,30 @@ struct ParkedCommand: AsyncParsableCommand {
     defaultSubcommand: ParkedListCommand.self)
 }
 
+/// The number of an entry that is set aside, as a list shows it: its place in the log, and a dot and the part where several share that.
+struct ParkedNumber: ExpressibleByArgument, CustomStringConvertible {
+  let sequence: UInt64
+  let part: Int?
+
+  init?(argument: String) {
+    let parts = argument.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count <= 2, let sequence = UInt64(parts[0]) else { return nil }
+    self.sequence = sequence
+    guard parts.count == 2 else {
+      part = nil
+      return
+    }
+    guard let part = Int(parts[1]), part > 0 else { return nil }
+    self.part = part
+  }
+
+  var description: String { "\(sequence)" + (part.map { ".\($0)" } ?? "") }
+
+  func means(_ entry: ParkedEntry) -> Bool {
+    entry.sequence == sequence && (part == nil || entry.part ?? 1 == part)
+  }
+}
+
 struct ParkedListCommand: ControlCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List what is set aside, with the sender and the reason.",
@@ -47,17 +71,22 @@ struct ParkedShowCommand: ControlCommand {
     discussion: "Example: syncctl parked show --store shop.sqlite 41")
 
   @OptionGroup var target: StoreArguments
-  @Argument(help: "The entry's sequence number, as the list shows it.")
-  var sequence: UInt64
+  @Argument(
+    help:
+      "The entry's number, as the list shows it: of several with one, 41.2 is the second, and 41 all."
+  )
+  var number: ParkedNumber
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
     let store = try target.open(reading: true)
-    let entries = try SyncEngine.parked(of: store).filter { $0.sequence == sequence }
-    let deletes = try SyncEngine.deletesSetAside(of: store).filter { $0.sequence == sequence }
+    let entries = try SyncEngine.parked(of: store).filter(number.means)
+    let deletes = try SyncEngine.deletesSetAside(of: store).filter {
+      number.part == nil && $0.sequence == number.sequence
+    }
     guard !entries.isEmpty || !deletes.isEmpty else {
       throw Failure(
-        .badData, code: "unknown-element", "Entry \(sequence) of the log is not set aside here.",
+        .badData, code: "unknown-element", "Entry \(number) of the log is not set aside here.",
         suggestion: "syncctl parked --store \(target.store.shellWord)")
     }
     let labels = ObjectLabels(store)
@@ -74,12 +103,13 @@ struct ParkedRetryCommand: ControlCommand {
     discussion: "Example: syncctl parked retry --store shop.sqlite")
 
   @OptionGroup var target: StoreArguments
-  @Argument(help: "The entry's sequence number; without it, all.")
-  var sequence: UInt64?
+  @Argument(help: "The entry's number, as the list shows it; without it, all.")
+  var number: ParkedNumber?
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
-    let count = try SyncEngine.retryParked(of: try target.open(), sequence: sequence)
+    let count = try SyncEngine.retryParked(
+      of: try target.open(), sequence: number?.sequence, part: number?.part)
     await DaemonClient.wake(store: target.url)
     try output.put(
       ["retried": count],
@@ -99,12 +129,13 @@ struct ParkedAcceptCommand: ControlCommand {
       """)
 
   @OptionGroup var target: StoreArguments
-  @Argument(help: "The entry's sequence number; without it, all.")
-  var sequence: UInt64?
+  @Argument(help: "The entry's number, as the list shows it; without it, all.")
+  var number: ParkedNumber?
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
-    let count = try SyncEngine.acceptParked(of: try target.open(), sequence: sequence)
+    let count = try SyncEngine.acceptParked(
+      of: try target.open(), sequence: number?.sequence, part: number?.part)
     try output.put(
       ["accepted": count],
       line: count == 1

@@ -18,6 +18,6 @@ struct PullCommand: ControlCommand {
   func perform() async throws {
     let summary = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(
       .pull, allowsMassDelete: deletes.allowMassDelete)
-    try output.put(summary, line: summary.text)
+    try output.put(summary, line: AdvisedCommand.naming(store: target.store, in: summary.text))
   }
 }

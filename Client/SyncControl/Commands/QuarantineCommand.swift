@@ -1,4 +1,5 @@
 import ArgumentParser
+import Driftless
 import DriftlessSync
 import Foundation
 import SyncDaemon
@@ -31,7 +32,7 @@ struct QuarantineListCommand: ControlCommand {
       let place = "\(entry.entity)/\(entry.object.uuidString.lowercased())"
       return [
         "\(place)\(labels.label(entry.object))  \(entry.code), since \(Moment.text(entry.time))",
-        "    \(entry.reason)", "    \(entry.suggestion)",
+        "    \(entry.reason)", "    \(labels.advising(entry.suggestion))",
       ]
     }
     if !held.isEmpty {
@@ -67,7 +68,8 @@ struct QuarantineRetryCommand: ControlCommand {
 
   func validate() throws {
     if let object, identity == nil {
-      throw ValidationError("\(object) is no UUID: see syncctl quarantine list.")
+      throw ValidationError(
+        "\(object) is no UUID: see syncctl quarantine list --store \(target.store.shellWord).")
     }
   }
 

@@ -74,7 +74,7 @@ struct SyncCommand: ControlCommand {
     if keepMassDeleted { try SyncEngine.keepMassDeleted(of: target.open()) }
     let summary = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(
       .sync, allowsMassDelete: deletes.allowMassDelete)
-    try output.put(summary, line: summary.text)
+    try output.put(summary, line: AdvisedCommand.naming(store: target.store, in: summary.text))
   }
 
   private func giveUp() async throws {
@@ -99,6 +99,6 @@ struct SyncCommand: ControlCommand {
     }
     let summary = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(
       .giveUpUnsent)
-    try output.put(summary, line: summary.text)
+    try output.put(summary, line: AdvisedCommand.naming(store: target.store, in: summary.text))
   }
 }

@@ -81,7 +81,7 @@ struct ValuesDownloadCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws {
-    let store = try target.open()
+    let store = try target.openToNote()
     try SyncEngine.wantValues(
       of: store, object: meant.identity, entity: meant.entity, key: meant.property)
     let runner = SyncRunner(url: target.url, output: output, keys: keys.source)
@@ -197,7 +197,7 @@ struct ValuesTakeBackCommand: ControlCommand {
   @OptionGroup var output: OutputOptions
 
   func perform() throws {
-    let store = try target.open()
+    let store = try target.openToNote()
     let left = try SyncEngine.takeBackWanted(
       of: store, object: meant.identity, entity: meant.entity, key: meant.property)
     try output.put(
@@ -209,6 +209,19 @@ struct ValuesTakeBackCommand: ControlCommand {
 
   private struct Report: Encodable {
     var wanted: Int
+  }
+}
+
+extension StoreArguments {
+  /// For what somebody asks for: a disk without any room left keeps a store from being opened so.
+  fileprivate func openToNote() throws -> PersistentStore {
+    do { return try open() } catch let error as StoreError where error.code == .diskFull {
+      throw StoreError(
+        error.code, error.message,
+        suggestion:
+          "Free \(DiskRoom.lacking(beside: url)) bytes there, and run it again: letting go of large values makes its own room from "
+          + "then on. Nothing was changed.")
+    }
   }
 }
 
@@ -241,7 +254,8 @@ struct MeantValues: ParsableArguments {
 
   func validate() throws {
     if object != nil, identity == nil {
-      throw ValidationError("--object is an identity, as syncctl values list shows it.")
+      throw ValidationError(
+        "--object is an identity, as syncctl values list --store STORE shows it.")
     }
   }
 }
@@ -257,7 +271,7 @@ struct ValuesLetGoCommand: ControlCommand {
       them again. A daemon that keeps the store does it, when one runs.
 
       Files beside the store go with its next checkpoint; the store's own file gets smaller with syncctl \
-      store compact.
+      store vacuum.
 
       Example: syncctl values let-go --store shop.sqlite --keep-bytes 1000000000
       """)
@@ -276,22 +290,45 @@ struct ValuesLetGoCommand: ControlCommand {
   }
 
   func perform() async throws {
-    let store = try target.open()
+    let store = try target.openToNote()
     try SyncEngine.askToLetGo(
       of: store, object: meant.identity, entity: meant.entity, key: meant.property,
       keeping: keepBytes)
-    _ = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(.sync)
-    guard let report = try SyncEngine.letGoReport(of: store) else {
-      throw Failure(
-        .tryAgain, code: "values-kept", "The large values could not be let go of: all are here.",
-        suggestion:
-          "Run it again: the zone has to answer, and the names have to be those of the model")
+    var failure: (any Error)?
+    do {
+      _ = try await SyncRunner(url: target.url, output: output, keys: keys.source).run(.sync)
+    } catch {
+      failure = error
     }
-    try output.put(report, line: Self.text(report))
+    guard let report = try SyncEngine.letGoReport(of: store) else {
+      if let soFar = try SyncEngine.letGoSoFar(of: store), soFar.values > 0 {
+        output.note("\(text(soFar)) so far; the next sync goes on")
+      }
+      throw failure
+        ?? Failure(
+          .tryAgain, code: "values-kept", "The large values could not be let go of: all are here.",
+          suggestion:
+            "Run it again: the zone has to answer, and the names have to be those of the model")
+    }
+    try output.put(report, line: text(report))
+    if report.keepsAll == true {
+      throw Failure(
+        .failed, code: "values-eager",
+        "The store fetches these values with the changes that name them (eager), and keeps them: none is let go of.",
+        suggestion:
+          "have it fetch them on first use: syncctl enroll --values first-use --store \(target.store.shellWord) (values in the file "
+          + "of a daemon that keeps it, driftless.fetch in the model), and run it again")
+    }
     if let refusal = report.refusal {
       throw Failure(
         .usage, code: "unknown-element", refusal, suggestion: "syncctl model show tells the names")
     }
+    // What was let go of went all the same.
+    if let failure { throw failure }
+  }
+
+  private func text(_ report: LetGoReport) -> String {
+    AdvisedCommand.naming(store: target.store, in: Self.text(report))
   }
 
   private static func text(_ report: LetGoReport) -> String {
@@ -303,7 +340,7 @@ struct ValuesLetGoCommand: ControlCommand {
     guard report.kept > 0 else { return gone }
     let stay =
       "\(gone); \(values(report.kept)) of \(report.bytesKept) bytes stay: the zone does not have "
-      + "\(report.kept == 1 ? "it by itself" : "them by themselves"), or not yet"
+      + "\(report.kept == 1 ? "it by itself" : "them by themselves"), or not yet (what waits to be sent goes with syncctl sync)"
     guard let unknown = report.unknown else { return stay }
     return
       "\(stay); of \(unknown) of them it has not said so far whether it does: run it again"

@@ -9,7 +9,7 @@ struct VerifyCommand: ControlCommand {
     discussion: """
       What others pushed is pulled first. Then the store and the server make digests of what they \
       have at one place of the zone's log, and only where two differ, values cross the network. \
-      What waits to be pushed, or is set aside, is no difference.
+      What waits to be pushed, or is set aside, is no difference; what never can be pushed, since its file is gone, is one.
       What another program wrote to the file without a history differs, and no push tells of it: \
       --repair gives the store what the zone has in its place, --take-in makes edits of it, which the \
       next sync sends. What the program deleted is missing, and comes back with --repair.
@@ -50,7 +50,7 @@ struct VerifyCommand: ControlCommand {
     let report = try await SyncRunner(url: target.url, output: output, keys: keys.source).verify(
       repairs: repair, allowsMassDelete: deletes.allowMassDelete)
     let told = VerifyText(report)
-    try output.put(told, lines: told.lines)
+    try output.put(told, lines: told.lines(store: target.store))
     guard report.isEqual else { throw ExitCode(DiffCommand.differentCode) }
   }
 
@@ -73,7 +73,7 @@ struct VerifyCommand: ControlCommand {
         ? "nothing was taken in"
         : "\(taken) \(taken == 1 ? "difference is an edit" : "differences are edits") of this store now, and wait for the next sync"
     )
-    try output.put(told, lines: told.lines)
+    try output.put(told, lines: told.lines(store: target.store))
     guard report.isEqual else { throw ExitCode(DiffCommand.differentCode) }
   }
 }

@@ -39,19 +39,38 @@ struct StoreDifference: Encodable {
     let name = "\(entity)/\(id)"
     if let only { return ["\(name) is in \(only == .first ? first : second) alone"] }
     return properties.sorted { $0.key < $1.key }.map { property, values in
-      "\(name).\(property): \(Self.text(values.first)) | \(Self.text(values.second))"
+      let (one, other) = Self.cut(Self.text(values.first), Self.text(values.second))
+      return "\(name).\(property): \(one) | \(other)"
     }
   }
 
   private static func text(_ value: JSONValue?) -> String {
     guard let value, let data = try? OutputOptions.encoder.encode(value) else { return "null" }
-    let text = String(decoding: data, as: UTF8.self)
-    return text.count > 80 ? "\(text.prefix(80))…" : text
+    return String(decoding: data, as: UTF8.self)
+  }
+
+  /// Characters of a value that a line shows.
+  private static let shownMax = 80
+
+  /// Long values, as far as a line shows them: what they begin with alike is left out where they differ only behind that.
+  private static func cut(_ first: String, _ second: String) -> (String, String) {
+    let alike = zip(first, second).prefix { $0 == $1 }.count
+    // Some of it, by which the place is known.
+    let start = alike < shownMax ? 0 : alike - shownMax / 4
+    func shown(_ text: String) -> String {
+      let rest = text.dropFirst(start)
+      let part = rest.count > shownMax ? "\(rest.prefix(shownMax))…" : String(rest)
+      return start > 0 ? "…\(part)" : part
+    }
+    return (shown(first), shown(second))
   }
 
   /// Hands over what differs, in the order of the exports.
+  ///
+  /// - Parameter left: what one of the exports leaves out: it is not compared.
   static func forEach(
-    between first: ExportLines, and second: ExportLines, _ body: (StoreDifference) throws -> Void
+    between first: ExportLines, and second: ExportLines, but left: Set<LeftOutValues.Place> = [],
+    _ body: (StoreDifference) throws -> Void
   ) throws {
     var (first, second) = (first, second)
     var (one, other) = (try first.next(), try second.next())
@@ -63,20 +82,27 @@ struct StoreDifference: Encodable {
         try body(StoreDifference(entity: there.entity, id: there.id, only: .second))
         other = try second.next()
       } else if let here = one, let there = other {
-        if here.bytes != there.bytes { try body(try difference(here, there)) }
+        if here.bytes != there.bytes, let difference = try difference(here, there, but: left) {
+          try body(difference)
+        }
         (one, other) = (try first.next(), try second.next())
       }
     }
   }
 
+  /// Nil where both hold the same: a null is spelled where the model has a default in its place, and left out where it has none, and
+  /// what a model refuses of an object is named beside its values.
   private static func difference(
-    _ here: ExportLines.Line, _ there: ExportLines.Line
-  ) throws -> StoreDifference {
+    _ here: ExportLines.Line, _ there: ExportLines.Line, but left: Set<LeftOutValues.Place>
+  ) throws -> StoreDifference? {
     let (first, second) = (try here.values(), try there.values())
     var difference = StoreDifference(entity: here.entity, id: here.id)
-    for name in Set(first.keys).union(second.keys) where first[name] != second[name] {
+    for name in Set(first.keys).union(second.keys)
+    where first[name] ?? .null != second[name] ?? .null
+      && !left.contains(LeftOutValues.Place(id: here.id, property: name))
+    {
       difference.properties[name] = Values(first: first[name], second: second[name])
     }
-    return difference
+    return difference.properties.isEmpty ? nil : difference
   }
 }

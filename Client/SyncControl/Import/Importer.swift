@@ -110,7 +110,11 @@ package struct Importer {
     } catch {
       // A full disk, another program: who imports the file again from its beginning has the same twice.
       var failure = Failure(error)
-      if progress.line > 0 {
+      if (error as? StoreError)?.code == .fileReplaced {
+        failure.suggestion =
+          "what was saved of this import may have gone with the content that was replaced: see that the right store is there, "
+          + "and import the whole file again with --only-missing, which passes over what is in it"
+      } else if progress.line > 0 {
         var advice = failure.suggestion.replacing(
           "nothing was changed", with: "nothing of this transaction was saved")
         if advice.hasSuffix(".") { advice.removeLast() }
@@ -320,7 +324,7 @@ package struct Importer {
       line: line, error.message,
       suggestion:
         "see what is damaged (syncctl doctor): put lost files back beside the store, take what the zone has "
-        + "(syncctl verify --repair), or go on without them (syncctl store give-up-lost); then import again"
+        + "(syncctl verify --repair), or go on without them (syncctl store give-up-lost FILE); then import again"
     )
   }
 
@@ -338,7 +342,7 @@ package struct Importer {
       "Another program changed objects of the store while lines of \(source) changed them.",
       suggestion:
         "try again; nothing of this transaction was saved. Where no other program is at it, rows were changed past "
-        + "the library: syncctl store check says which. In a store that syncs, syncctl verify --repair takes what the zone "
+        + "the library: syncctl store check FILE says which. In a store that syncs, syncctl verify --repair takes what the zone "
         + "has of them; else make the store anew from an export of it (syncctl export, init, import)"
     )
   }

@@ -35,8 +35,12 @@ enum ConflictText {
       let whose = isKept ? (side == .local ? "of here" : "of the zone") : "that was kept"
       lines.append("    decided\(when): the value \(whose)")
     } else if entry.isWaiting {
-      lines.append("    waits: syncctl conflicts undo \(entry.number), or keep \(entry.number)")
+      lines.append(
+        labels.advising(
+          "    waits: syncctl conflicts undo \(entry.number), or syncctl conflicts keep \(entry.number)"
+        ))
     }
+    if let time = entry.repairedAt { lines.append("    repaired at \(Moment.text(time.date))") }
     // What a rule of the model did is no single replica's change.
     if entry.origin != nobody, entry.remoteTime.rawValue > 0 {
       lines.append(

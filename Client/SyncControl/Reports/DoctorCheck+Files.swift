@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessSQLite
 import Foundation
 import Glibc
 import SyncDaemon
@@ -60,15 +61,7 @@ extension DoctorCheck {
 
   /// Locks of several hosts on one file are not to be relied on.
   static func place(of store: URL) -> DoctorCheck {
-    // Each line is: device, folder, type …; the longest folder that leads to the store is its own.
-    let lines = (try? String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)) ?? ""
-    let mounts = lines.split(separator: "\n").map { $0.split(separator: " ") }
-    let mount = mounts.filter { fields in
-      guard fields.count > 2 else { return false }
-      return fields[1] == "/" || (store.path + "/").hasPrefix(fields[1] + "/")
-    }.max { $0[1].count < $1[1].count }
-    let networks = ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "afs", "ceph"]
-    if let type = mount?[2], networks.contains(String(type)) {
+    if let type = NetworkFileSystem.type(of: store) {
       return DoctorCheck(
         "place", .bad, "the store lies on \(type), where locks fail: move it to a local disk")
     }

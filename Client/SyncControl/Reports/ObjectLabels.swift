@@ -1,8 +1,10 @@
 import Driftless
 import DriftlessSync
 import Foundation
+import SyncDaemon
 
-/// Names of objects as people know them: the value of an attribute such as `name` or `title`.
+/// Names of objects as people know them: the value of an attribute such as `name` or `title`; and the store's own, for the
+/// commands that a text advises.
 struct ObjectLabels {
   private static let attributes = ["name", "title", "label", "key", "code"]
   /// Characters of a name: enough to know an object by, and one line of a terminal.
@@ -11,12 +13,17 @@ struct ObjectLabels {
   private let context: ManagedObjectContext
   private let model: ManagedObjectModel
   private let own: (replica: UUID, name: String?)?
+  private let store: String
 
   init(_ store: PersistentStore) {
     context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
     model = store.model
+    self.store = store.url?.path ?? "STORE"
     own = try? SyncEngine.ownReplica(of: store)
   }
+
+  /// The store in the commands that a text advises.
+  func advising(_ text: String) -> String { AdvisedCommand.naming(store: store, in: text) }
 
   /// A replica by its name, where that is known: of others the server alone knows it.
   func replica(_ replica: UUID) -> String {

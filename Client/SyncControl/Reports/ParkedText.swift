@@ -10,7 +10,7 @@ enum ParkedText {
     let sender =
       entry.sender.map(labels.replica) ?? "an unknown replica"
     var lines = [
-      "\(entry.sequence)  \(entry.code), since \(Moment.text(entry.since)), \(entry.bytes) bytes",
+      "\(entry.number)  \(entry.code), since \(Moment.text(entry.since)), \(entry.bytes) bytes",
       "    sent by \(sender)",
     ]
     if let object = entry.object {
@@ -22,11 +22,13 @@ enum ParkedText {
       let shown = all ? entry.names[...] : entry.names.prefix(namesMax)
       let rest = entry.names.count - shown.count
       var names = "    unknown here: \(shown.joined(separator: ", "))"
-      if rest > 0 { names += " and \(rest) more (syncctl parked show \(entry.sequence))" }
+      if rest > 0 {
+        names += labels.advising(" and \(rest) more (syncctl parked show \(entry.number))")
+      }
       lines.append(names)
     }
-    lines.append("    \(entry.reason)")
-    lines.append("    " + wayOut(of: entry))
+    lines.append("    \(labels.advising(entry.reason))")
+    lines.append("    " + labels.advising(wayOut(of: entry)))
     return lines
   }
 
@@ -53,19 +55,22 @@ enum ParkedText {
         }
       }
       let rest = count - shown.count
-      if rest > 0 { lines.append("    and \(rest) more (syncctl parked show \(sequence))") }
+      if rest > 0 {
+        lines.append(labels.advising("    and \(rest) more (syncctl parked show \(sequence))"))
+      }
     }
     if !lines.isEmpty {
       lines.append(
-        "    the objects live on here until a person says: syncctl sync --allow-mass-delete deletes "
-          + "them, syncctl sync --keep-mass-deleted keeps them, here and in the zone")
+        labels.advising(
+          "    the objects live on here until a person says: syncctl sync --allow-mass-delete deletes "
+            + "them, syncctl sync --keep-mass-deleted keeps them, here and in the zone"))
     }
     return lines
   }
 
   /// What ends the state of an entry.
   private static func wayOut(of entry: ParkedEntry) -> String {
-    let number = entry.sequence
+    let number = entry.number
     if entry.isAccepted {
       return
         "accepted: it waits for nobody (syncctl parked retry \(number) takes that back)"
@@ -73,13 +78,35 @@ enum ParkedText {
     let retry = "syncctl parked retry \(number) has the next pull try it again"
     let accept = "syncctl parked accept \(number) has it wait for nobody"
     if entry.names.isEmpty { return "\(retry), \(accept)" }
-    return "a model that has them takes it in (syncctl migrate), \(retry), \(accept)"
+    return
+      "a model that has them takes it in (syncctl migrate FILE --model MODEL), \(retry), \(accept)"
   }
 
   /// One line for the status: how much, and since when.
   static func summary(_ entries: [ParkedEntry]) -> String? {
     guard let first = entries.map(\.since).min() else { return nil }
-    return "\(entries.count) not taken in from the zone, since \(Moment.text(first)) "
+    let empty = entries.count(where: isEmpty)
+    let parts = [
+      entries.count == empty ? nil : "\(entries.count - empty) not taken in from the zone",
+      empty == 0 ? nil : "\(empty) required and empty",
+    ]
+    return parts.compactMap(\.self).joined(separator: ", ") + ", since \(Moment.text(first)) "
       + "(syncctl parked)"
   }
+
+  /// What a person has to look at. What is empty may be so by an edit or an import of this very store.
+  static func needs(_ entries: [ParkedEntry]) -> [String] {
+    let empty = entries.count(where: isEmpty)
+    let others = entries.count - empty
+    return [
+      others == 0
+        ? nil
+        : "\(others) entr\(others == 1 ? "y" : "ies") of the zone could not be taken in (syncctl parked)",
+      empty == 0
+        ? nil
+        : "\(empty) required propert\(empty == 1 ? "y is" : "ies are") empty (syncctl parked)",
+    ].compactMap(\.self)
+  }
+
+  private static func isEmpty(_ entry: ParkedEntry) -> Bool { entry.code == "required-empty" }
 }

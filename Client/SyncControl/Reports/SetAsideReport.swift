@@ -71,12 +71,14 @@ struct ParkedReport: Encodable {
   let entry: ParkedEntry
 
   private enum Key: String, CodingKey {
-    case sequence, sender, code, reason, names, object, entity, property, since, bytes, accepted
+    case sequence, part, sender, code, reason, names, object, entity, property, since, bytes
+    case accepted
   }
 
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Key.self)
     try container.encode(entry.sequence, forKey: .sequence)
+    try container.encode(entry.part, forKey: .part)
     try container.encode(entry.sender?.uuidString.lowercased(), forKey: .sender)
     try container.encode(entry.code, forKey: .code)
     try container.encode(entry.reason, forKey: .reason)

@@ -14,6 +14,10 @@ struct StatusReport: Encodable {
   var lost: LostCommits?
   /// The folder of large values, where it is not beside the store and should be.
   var lostFolder: URL?
+  /// Large values whose files are gone or cut off, of those that were looked at: some thousands.
+  var lostValues = 0
+  /// Large values that wait to be sent, and whose files are gone: the zone does not have them.
+  var lostUnsent = 0
   /// What could not be taken in from the zone.
   var parked: [ParkedEntry]
   /// How far the zone's clock is ahead of this host's.
@@ -41,7 +45,9 @@ struct StatusReport: Encodable {
     path = url.path
     self.daemon = daemon
     lost = try store.lostCommits()
-    lostFolder = try store.lostFolder()
+    let look = try store.lookForLostValues()
+    (lostFolder, lostValues) = (look.folder, look.count)
+    if lostValues > 0 { lostUnsent = try SyncEngine.unsentLostValues(of: store) }
     parked = try SyncEngine.parked(of: store).filter { !$0.isAccepted }
     clockOffsetMilliseconds = try store.clockOffsetMilliseconds
     now = store.now
@@ -61,7 +67,8 @@ struct StatusReport: Encodable {
     if !needs.isEmpty { return .waiting }
     if !status.pending.isEmpty { return .pending }
     return status.zoneWasReplaced || status.lastSync == nil || status.cursor < status.head
-      || asked > 0 ? .behind : .inStep
+      || asked > 0 || status.valuesWithoutRoom > 0 || !status.toComeAgain.isEmpty
+      ? .behind : .inStep
   }
 
   enum Key: String, CodingKey, CaseIterable {
@@ -70,6 +77,7 @@ struct StatusReport: Encodable {
     case waiting, quarantined, parked, withoutKey, lastSync, lastError, syncing, daemon
     case failure, parkedSince, reconciled, zoneReplaced, lostCommits, clockOffsetMilliseconds
     case valuesInZone, bytesInZone, valuesWithoutRoom, valuesAskedFor, isCopy, lostFolder
+    case valuesLost, valuesLostUnsent, toComeAgain
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -105,6 +113,9 @@ struct StatusReport: Encodable {
     try container.encode(asked, forKey: .valuesAskedFor)
     try container.encode(status.isCopy, forKey: .isCopy)
     try container.encode(lostFolder?.path, forKey: .lostFolder)
+    try container.encode(lostValues, forKey: .valuesLost)
+    try container.encode(lostUnsent, forKey: .valuesLostUnsent)
+    try container.encode(status.toComeAgain, forKey: .toComeAgain)
   }
 
   /// The daemon may know more than the store: an error before the store could be written.
@@ -160,7 +171,7 @@ struct StatusReport: Encodable {
               + " of \(status.bytesInZone) bytes, fetched when asked for (syncctl values)"
               + (status.valuesWithoutRoom == 0
                 ? ""
-                : "; this host's disk had no room for \(status.valuesWithoutRoom) of them: make room, then syncctl parked retry")
+                : "; \(status.valuesWithoutRoom) of them wait\(status.valuesWithoutRoom == 1 ? "s" : "") for room on this host's disk")
           ))
       }
       if let parked = ParkedText.summary(parked) { rows.append(("parked", parked)) }
@@ -175,6 +186,12 @@ struct StatusReport: Encodable {
     if let lost { rows.append(("lost", lost.text)) }
     if let lostFolder {
       rows.append(("no folder", "\(lostFolder.path), which has the large values"))
+    } else if lostValues > 0 {
+      rows.append(
+        (
+          "lost values",
+          "\(lostValues) at least, whose files are gone or cut off (syncctl store give-up-lost \(path.shellWord) names them)"
+        ))
     }
     if let clock = ClockText.line(offsetMilliseconds: clockOffsetMilliseconds) {
       rows.append(("clock", clock))
@@ -182,8 +199,11 @@ struct StatusReport: Encodable {
     if let lastError { rows.append(("last error", lastError)) }
     rows.append(("daemon", daemonText))
     if isSyncing { rows.append(("syncing", "now")) }
-    return rows.map { "\($0.0):".padded(to: 13) + $0.1 }
+    return rows.map { "\($0.0):".padded(to: 13) + advising($0.1) }
   }
+
+  /// A text with the store in the commands that it advises.
+  private func advising(_ text: String) -> String { AdvisedCommand.naming(store: path, in: text) }
 
   /// The lines, of which the first says in its colour where the store stands.
   var colouredLines: [ColouredLine] {
@@ -210,7 +230,7 @@ struct StatusReport: Encodable {
 
   private var withoutKey: String {
     Self.count(status.withoutKey, "object", "objects")
-      + " with encrypted edits that wait for a key (syncctl key use)"
+      + " with encrypted edits that wait for a key (syncctl key use --store STORE FILE)"
   }
 
   private static func count(_ count: Int, _ one: String, _ many: String) -> String {
@@ -231,8 +251,17 @@ struct StatusReport: Encodable {
     }
     if lostFolder != nil {
       needs.append(
-        "the folder of its large values is not beside it (copy it there, or: syncctl store give-up-lost)"
+        "the folder of its large values is not beside it (copy it there, or: syncctl store give-up-lost FILE)"
       )
+    } else if lostValues > 0 {
+      needs.append(
+        Self.count(lostValues, "large value has its file", "large values have their files")
+          + " gone or cut off (syncctl verify --repair, or: syncctl store give-up-lost FILE)")
+    }
+    if lostUnsent > 0 {
+      needs.append(
+        Self.count(lostUnsent, "large value was", "large values were")
+          + " never sent and cannot be: put the files back, or: syncctl store give-up-lost FILE")
     }
     if status.waiting > 0 {
       needs.append(
@@ -245,12 +274,8 @@ struct StatusReport: Encodable {
           + " that the server refuses (syncctl quarantine list)")
     }
     if status.withoutKey > 0 { needs.append(withoutKey) }
-    if !parked.isEmpty {
-      needs.append(
-        Self.count(parked.count, "entry", "entries")
-          + " of the zone could not be taken in (syncctl parked)")
-    }
-    return needs
+    needs += ParkedText.needs(parked)
+    return needs.map(advising)
   }
 
   /// Why the store is not in step, in a few words; nil where its state says it all.
@@ -261,7 +286,9 @@ struct StatusReport: Encodable {
     return text.isEmpty ? nil : text
   }
 
-  private var stateText: String {
+  private var stateText: String { advising(plainStateText) }
+
+  private var plainStateText: String {
     switch state {
     case .notEnrolled: return "not enrolled: nothing of it is sent anywhere"
     case .refused: return failing("refused")
@@ -315,15 +342,33 @@ struct StatusReport: Encodable {
       parts.append(
         status.isCopy ? "a copy that has not synced so far" : "nothing was pulled so far")
     }
+    if !status.toComeAgain.isEmpty { parts.append(toComeAgain) }
     if asked > 0 {
       let values = Self.count(
         asked, "large value that was asked for has", "large values that were asked for have")
       parts.append(
         "\(values) not come\(askedFailure.map { ": \($0.message)" } ?? " so far") (syncctl values)")
     }
+    if asked == 0, status.valuesWithoutRoom > 0 {
+      let values = Self.count(
+        status.valuesWithoutRoom, "large value waits", "large values wait")
+      parts.append("\(values) for room on this host's disk, and come once there is some")
+    }
     guard parts.isEmpty else { return parts.joined(separator: "; ") }
     return "in step with the zone, as of \(status.lastSync.map(moment) ?? "now")"
   }
+
+  /// What a model that was gone back to, say, has of the zone's and the store has not.
+  private var toComeAgain: String {
+    let names = status.toComeAgain
+    let shown = names.prefix(Self.namesMax).joined(separator: ", ")
+    let rest = names.count - Self.namesMax
+    return
+      "to come again from the zone, for the model of now: \(shown)\(rest > 0 ? " and \(rest) more" : "") (syncctl sync)"
+  }
+
+  /// Names that a line shows.
+  private static let namesMax = 8
 
   private var daemonText: String {
     guard let daemon else { return "none" }

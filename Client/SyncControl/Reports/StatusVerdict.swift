@@ -43,7 +43,7 @@ enum StatusVerdict: String, Encodable, CaseIterable {
     case .inStep: "nothing is left to do, as of the last sync"
     case .pending: "edits were not sent"
     case .behind:
-      "the zone has more, large values that were asked for too, or nothing was pulled so far"
+      "the zone has more, large values that were asked for or wait for room here too, what the model has again is still to come, or nothing was pulled so far"
     case .offline: "the last sync failed; time may heal it"
     case .waiting: "a person has to do something"
     case .refused: "the server or the store refuses"

@@ -1,6 +1,7 @@
 import DriftlessSync
 import Foundation
 import ProgramStart
+import SyncDaemon
 
 /// What a comparison of a store with its zone found, for a person and for a script.
 struct VerifyText: Encodable {
@@ -29,8 +30,11 @@ struct VerifyText: Encodable {
   }
 
   /// The verdict, what is different, and what was left out.
-  var lines: [String] {
-    [summary] + report.differences.map(Self.line) + unlisted + damaged + writtenHere + leftOut
+  ///
+  /// - Parameter store: as it was named, for the commands that are advised.
+  func lines(store: String) -> [String] {
+    [summary] + report.differences.map(Self.line) + unlisted
+      + AdvisedCommand.naming(store: store, in: damaged + writtenHere + unsent + leftOut)
   }
 
   private var summary: String {
@@ -62,6 +66,8 @@ struct VerifyText: Encodable {
         "\(difference.property ?? "") is \(shown(difference.local)) in the file, and "
           + "\(difference.breach ?? "cannot be read")"
           + (difference.zone.map { "; in the zone it is \(shown($0))" } ?? "")
+      case .value where difference.isUnsent == true:
+        "\(difference.property ?? "") \(local(difference)) and was never sent: the zone does not have it"
       case .value:
         "\(difference.property ?? "") \(local(difference)) here, and "
           + "\(shown(difference.zone)) in the zone"
@@ -71,7 +77,8 @@ struct VerifyText: Encodable {
 
   private static func local(_ difference: VerifyReport.Difference) -> String {
     difference.isLost == true
-      ? "lies in a file that is not there, or cannot be read," : "is \(shown(difference.local))"
+      ? "lies in a file that is not there, cut off, or cannot be read,"
+      : "is \(shown(difference.local))"
   }
 
   /// Characters of a value that are shown: `--json` has more of it.
@@ -93,7 +100,7 @@ struct VerifyText: Encodable {
     }
     return [
       "what is damaged gets what the zone has by: syncctl verify --repair. Where an edit of it waits to be sent, or the "
-        + "zone never had the object, set the property anew: syncctl import"
+        + "zone never had the object, set the property anew: syncctl import --store STORE CHANGES"
     ]
   }
 
@@ -105,6 +112,14 @@ struct VerifyText: Encodable {
     return [
       "what another program wrote here without a history goes to the zone by: syncctl verify --take-in. What the zone has "
         + "comes back by: syncctl verify --repair"
+    ]
+  }
+
+  private var unsent: [String] {
+    guard report.differences.contains(where: { $0.isUnsent == true }) else { return [] }
+    return [
+      "what is lost here and was never sent no repair brings back: put the file back from a copy of the folder, or go on without "
+        + "such values: syncctl store give-up-lost FILE"
     ]
   }
 

@@ -43,6 +43,7 @@ struct SyncRunner {
       }
     }
     try summary.noteSetAside(SyncEngine.parked(of: store), since: before)
+    try summary.noteLost(in: store)
     await engine.close()
     return summary
   }
@@ -101,7 +102,8 @@ struct SyncRunner {
       .usage, code: "daemon-keys",
       "The daemon at \(daemon.socket) syncs the store, with the keys that it was given.",
       suggestion:
-        "name them there (keyFile or keyCommand), or keep them beside the store: syncctl key use")
+        "name them there (keyFile or keyCommand) and have it read them (SIGHUP), or keep them beside the store: "
+        + "syncctl key use --store \(url.path.shellWord) FILE")
   }
 
   /// The way to the zone. Where it cannot be begun, status tells why.

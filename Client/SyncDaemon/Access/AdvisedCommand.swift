@@ -7,19 +7,22 @@ package enum AdvisedCommand {
   private static let commands: [String: Set<String>] = [
     "conflicts": ["list", "undo", "keep"], "quarantine": ["list", "retry"],
     "parked": ["list", "show", "retry", "accept"], "key": ["use", "reseal"],
-    "values": ["list", "download"],
+    "values": ["list", "download", "take-back", "let-go"], "model": ["show"],
     "status": [], "watch": [], "sync": [], "push": [], "pull": [], "log": [], "why": [],
     "import": [], "export": [], "digest": [], "verify": [], "doctor": [], "enroll": [],
     "unenroll": [], "init": [],
   ]
+  /// Those that work on the store whose file is an argument: a text that advises one names it, or says `FILE` in its place.
+  private static let fileCommands: Set<String> = ["store", "migrate"]
   /// Those of them that are nothing without a command below.
-  private static let groups: Set<String> = ["key"]
+  private static let groups: Set<String> = ["key", "model"]
   /// Options without a value, which may stand before the store.
   private static let flags: Set<String> = [
     "--reconcile", "--allow-mass-delete", "--keep-mass-deleted", "--give-up-unsent", "--yes",
-    "--anew", "--upsert", "--waiting",
+    "--anew", "--upsert", "--waiting", "--repair", "--take-in", "--forget-lost", "--leave-values",
   ]
   private static let program = "syncctl "
+  private static let file = "FILE"
 
   /// The text, with the store in each command that works on one and names none.
   package static func naming(store: String, in text: String) -> String {
@@ -28,15 +31,24 @@ package enum AdvisedCommand {
       + parts.dropFirst().map { program + naming(store, afterProgram: $0) }.joined()
   }
 
+  /// The lines of a report, with the store in the commands that they advise.
+  package static func naming(store: String, in lines: [String]) -> [String] {
+    lines.map { naming(store: store, in: $0) }
+  }
+
   private static func naming(_ store: String, afterProgram rest: String) -> String {
     let option = "--store \(store.shellWord)"
-    for placeholder in ["--store STORE", "--store FILE"] where rest.contains(placeholder) {
+    for placeholder in ["--store STORE", "--store \(file)"] where rest.contains(placeholder) {
       return rest.replacingOccurrences(of: placeholder, with: option)
     }
-    let words = rest.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-    guard !rest.contains("--store"), let subcommands = commands[bare(words[0])] else {
-      return rest
+    var words = rest.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+    let first = bare(words[0])
+    if fileCommands.contains(first) {
+      guard let place = words.firstIndex(where: { bare($0) == file }) else { return rest }
+      words[place] = store.shellWord + words[place].dropFirst(file.count)
+      return words.joined(separator: " ")
     }
+    guard !rest.contains("--store"), let subcommands = commands[first] else { return rest }
     var count = 1
     func goesOn(_ isWanted: (String) -> Bool) -> Bool {
       // What a full stop or a bracket follows is the end of the command.
@@ -45,7 +57,7 @@ package enum AdvisedCommand {
     }
     if goesOn(subcommands.contains) {
       count += 1
-    } else if groups.contains(bare(words[0])) {
+    } else if groups.contains(first) {
       return rest
     }
     while goesOn(flags.contains) { count += 1 }

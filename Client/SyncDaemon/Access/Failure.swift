@@ -88,8 +88,9 @@ extension Failure {
       self.init(
         .unwritten, code: "unwritten-output", error.message, suggestion: error.suggestion)
     case let error as SQLiteError:
+      let isPassing = error.isBusy || error.isFull
       let status: ExitStatus =
-        if error.isCorrupt || error.isNotADatabase { .badData } else if error.isBusy {
+        if error.isCorrupt || error.isNotADatabase { .badData } else if isPassing {
           .tryAgain
         } else if error.isReadOnly { .notAllowed } else { .failed }
       self.init(
@@ -97,7 +98,11 @@ extension Failure {
     case is CancellationError:
       self.init(.tryAgain, code: "cancelled", "The work was cancelled.", suggestion: "try again")
     default:
-      self.init(.failed, code: "failed", "\(error)", suggestion: "syncctl doctor --store STORE")
+      if let error = StoreError(fileError: error) {
+        self.init(store: error)
+      } else {
+        self.init(.failed, code: "failed", "\(error)", suggestion: "syncctl doctor --store STORE")
+      }
     }
   }
 
@@ -141,7 +146,7 @@ extension Failure {
     let status: ExitStatus =
       switch error.code {
       case _ where error.isOfRights: .notAllowed
-      case .busy, .syncLocked, .tooManyFiles, .fileReplaced: .tryAgain
+      case .busy, .syncLocked, .tooManyFiles, .fileReplaced, .diskFull: .tryAgain
       case .readOnly: .notAllowed
       case .cannotOpen, .notADatabase, .notAStore, .damaged, .lostFile, .strayLog, .hardLinked,
         .incompatibleModel, .missingModel, .newerFormat, .newerModel, .cannotMigrate,

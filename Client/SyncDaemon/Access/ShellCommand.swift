@@ -102,8 +102,7 @@ enum ShellCommand {
       if ended == pid { return status }
       if ended < 0, errno != EINTR { return nil }
       guard deadline.timeIntervalSinceNow > 0 else { return nil }
-      // To be told of the end of one process, a library would have to take a signal that is the program's.
-      usleep(5_000)
+      usleep(5_000)  // a signal at its end would be the program's to take
     }
   }
 }

@@ -82,6 +82,8 @@ package enum StoreAccess {
     }
   }
 
+  package static let noStoreCode = "no-store"
+
   /// - Throws: `Failure` when there is no file, or none that can be seen.
   package static func requireFile(at url: URL) throws {
     if let error = PersistentStore.loneLog(at: url) { throw error }
@@ -109,7 +111,7 @@ package enum StoreAccess {
         )
       }
     if reason == EACCES { exit = .notAllowed }
-    throw Failure(exit, code: "no-store", message, suggestion: suggestion)
+    throw Failure(exit, code: noStoreCode, message, suggestion: suggestion)
   }
 
   /// Refuses a store whose name leaves no room for the names of what lies beside it.

@@ -1,3 +1,4 @@
+package import Driftless
 package import DriftlessSync
 
 /// What a sync did, as both programs print it.
@@ -20,6 +21,8 @@ package struct SyncSummary: Hashable, Sendable, Codable {
     package var bytes: Int
     /// Objects that the server refuses, set aside by this push.
     package var quarantined: Int?
+    /// Large values that wait to be sent and cannot be, since their files are gone; nil for none.
+    package var lost: Int?
   }
 
   package var received: Received?
@@ -36,6 +39,13 @@ package struct SyncSummary: Hashable, Sendable, Codable {
   package init(_ report: PullReport) { received = Received(report) }
   package init(_ report: PushReport) { sent = Sent(report) }
 
+  /// Says how many large values wait to be sent, and cannot be.
+  package mutating func noteLost(in store: PersistentStore) throws {
+    guard sent != nil else { return }
+    let count = try SyncEngine.unsentLostValues(of: store)
+    if count > 0 { sent?.lost = count }
+  }
+
   /// Counts what was set aside meanwhile: the entries of the log that stand in the one list and not in the other.
   package mutating func noteSetAside(_ now: [ParkedEntry], since before: [ParkedEntry]) {
     noteSetAside(Set(now.map(\.sequence)), since: Set(before.map(\.sequence)))
@@ -48,7 +58,8 @@ package struct SyncSummary: Hashable, Sendable, Codable {
 
   /// Whether nothing was done.
   var isEmpty: Bool {
-    reconciled == nil && (sent.map { $0.changeSets == 0 && ($0.quarantined ?? 0) == 0 } ?? true)
+    reconciled == nil
+      && (sent.map { $0.changeSets == 0 && ($0.quarantined ?? 0) == 0 && $0.lost == nil } ?? true)
       && (received.map { $0.changeSets == 0 && ($0.setAside ?? 0) == 0 } ?? true)
   }
 
@@ -87,7 +98,12 @@ extension SyncSummary.Sent {
 
   var text: String {
     let refused = quarantined ?? 0
-    let rest = refused > 0 ? ", \(refused) refused (syncctl quarantine list)" : ""
+    var rest = refused > 0 ? ", \(refused) refused (syncctl quarantine list)" : ""
+    if let lost {
+      rest +=
+        ", \(lost) large value\(lost == 1 ? "" : "s") cannot be sent: \(lost == 1 ? "its file is" : "their files are") lost "
+        + "(syncctl status)"
+    }
     guard changeSets > 0 else { return "sent nothing\(rest)" }
     return "sent \(objects) object\(objects == 1 ? "" : "s") (\(bytes) bytes)\(rest)"
   }

@@ -18,7 +18,7 @@ struct PageShellTests {
     "DaemonManual.md": 3,
     "Encryption.md": 2,
     "Installing.md": 5,
-    "ServerManual.md": 6,
+    "ServerManual.md": 8,
     "Simulation.md": 1,
     "SyncGuide.md": 1,
     "Tutorial.md": 1,

@@ -32,7 +32,8 @@ struct StoreCheckCommand: ControlCommand {
       Report(objects: check.objectCount, findings: check.findings),
       lines: lines.isEmpty
         ? ["ok: \(check.objectCount) object\(check.objectCount == 1 ? "" : "s")"]
-        : lines + tries.map { "Try: \($0)" })
+        : lines
+          + AdvisedCommand.naming(store: target.file, in: tries.map { "Try: \($0)" }))
     if check.findings.contains(where: { $0.weight == .damage }) {
       throw ExitCode(ExitStatus.badData.rawValue)
     }

@@ -44,31 +44,21 @@ struct StoreFileArguments: ParsableArguments {
     _ store: PersistentStore, entity: String?, as operation: ReplicaExport.Operation = .insert,
     _ output: OutputOptions
   ) throws {
-    var unreadable = 0
+    var left = LeftOutValues(store.url?.path ?? "FILE", output)
     var broken: [String: Int] = [:]
     try ReplicaExport.write(
-      store, entity: entity, as: operation, brokenArchive: { broken[$0, default: 0] += 1 },
-      unreadable: { value, transaction in
-        unreadable += 1
-        if unreadable <= unreadableMax {
-          output.note(try value.sentence(transaction) + " It is left out.")
-        }
-      }, to: { try ProgramOutput.write($0) })
-    if unreadable > unreadableMax {
-      output.note("\(unreadable - unreadableMax) more values cannot be read: syncctl store check")
-    }
-    if unreadable > 0 { output.note(BrokenValue.advice) }
+      store, entity: entity, as: operation, lost: { left.note($0) },
+      brokenArchive: { broken[$0, default: 0] += 1 },
+      unreadable: { try left.note($0, $1) }, to: { try ProgramOutput.write($0) })
+    left.finish()
     for (name, count) in broken.sorted(by: { $0.key < $1.key }) {
       output.note(
         "\(count) value\(count == 1 ? "" : "s") of \(name) \(count == 1 ? "is" : "are") no archive that can be read: exported "
           + "byte for byte, as stored")
     }
     try reportUnknownRows(of: store, output)
-    if unreadable > 0 { throw ExitCode(ExitStatus.badData.rawValue) }
+    if !left.isEmpty { throw ExitCode(ExitStatus.badData.rawValue) }
   }
-
-  /// Values that are told one by one.
-  private static let unreadableMax = 20
 
   /// Says which rows of the file no entity of its model stands for, and ends with the exit code for bad data when there are any.
   private static func reportUnknownRows(of store: PersistentStore, _ output: OutputOptions) throws {

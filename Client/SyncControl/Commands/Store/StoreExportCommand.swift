@@ -7,7 +7,8 @@ struct StoreExportCommand: ControlCommand {
     commandName: "export", abstract: "Print a store's objects as canonical JSON lines.",
     discussion: """
       The lines can be imported into another store. Ends with 65 when the file has rows that no \
-      entity of its model stands for, or values that cannot be read: they are left out, and told.
+      entity of its model stands for, or values that cannot be read, those whose files beside the store are gone \
+      too: they are left out, and told on standard error.
 
       Example: syncctl store export theirs.sqlite > theirs.jsonl
       """)
