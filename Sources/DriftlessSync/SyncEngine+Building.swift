@@ -106,7 +106,9 @@ extension SyncEngine {
       let building = PushBuilding(
         transaction, schema: schema, zone: state.zoneID, since: since, knownEdits: knownEdits,
         header: header, standing: partsMayBeThere ? .asked : .here,
-        values: valueCutting(pushBytesMax: valueBytesMax), trimsMemory: options.trimsMemory)
+        values: valueCutting(pushBytesMax: valueBytesMax),
+        times: TakenTimes(upTo: clockRefusals > 0 ? HybridTime(try zoneTime()) : nil),
+        trimsMemory: options.trimsMemory)
       let bounds =
         takesNoParts
         ? .none

@@ -55,6 +55,39 @@ struct ClockTests {
     #expect(try other.exists(id))
   }
 
+  @Test("What waited since a clock was ahead is sent once it may, though the zone's clock is right again")
+  func keptAhead() async throws {
+    let transport = HookedTransport(zone)
+    let replica = try await TestReplica("r", zone: zone, clock: clock, transport: transport)
+    let sent = try replica.insert("Item", ["title": .string("sent")])
+    try await replica.sync()
+    // Another edit is acknowledged while these wait: they keep their times.
+    try save(replica, sent, "again")
+    clock.advance(milliseconds: 3 * 86_400_000)
+    let kept = try (0..<3).map { try replica.insert("Item", ["title": .string("kept \($0)")]) }
+    transport.rewritten = { frame in
+      let texts = try ChangeSetDecoder().decode(frame).columns
+      let isKept = texts.contains {
+        guard case .strings(let rows) = $0.values else { return false }
+        return (0..<rows.count).contains { rows.string(at: $0).hasPrefix("kept") }
+      }
+      if isKept { throw ProtocolError(.malformed, "Not now", suggestion: "Later.") }
+      return frame
+    }
+    try await replica.sync()
+    #expect(try SyncEngine.quarantine(of: replica.store).count == kept.count)
+    clock.set(milliseconds: clock.milliseconds - 3 * 86_400_000)
+    transport.rewritten = nil
+    try SyncEngine.retryQuarantined(of: replica.store)
+    let later = try replica.insert("Item", ["title": .string("later")])
+    try await replica.sync()
+    let other = try await TestReplica("other", zone: zone, clock: clock)
+    try await other.sync()
+    for id in kept + [sent, later] { #expect(try other.exists(id)) }
+    #expect(try replica.export == other.export)
+    #expect(try replica.status.pending.objects == 0)
+  }
+
   @Test("F29 A slow upload and a slow answer move no clock that is right: the later edit stands")
   func slowAnswers() async throws {
     let zone = MemoryZone(clock: clock)

@@ -1,5 +1,5 @@
 import Driftless
-import DriftlessSQLite
+import DriftlessProtocol
 import DriftlessSync
 import DriftlessTesting
 import Foundation
@@ -93,16 +93,12 @@ struct OwnCutTests {
     stage.expectAll(item, "tags", [])
   }
 
-  enum Word: CaseIterable { case lostRequest, lostAnswer }
-
   @Test(
-    "It is in a set that it came into by what was not answered", arguments: Word.allCases,
-    ["Item", "Tag"])
-  func unanswered(word: Word, deleted: String) async throws {
-    for (isItemsEnd, isDeletersFirst) in [
-      (true, true), (true, false), (false, true), (false, false),
-    ] {
-      let stage = try await self.stage(Stage.tagged())
+    "It is in a set that it came into by what was not answered",
+    arguments: [SimulatedNetwork.Moment.beforeServer, .afterServer], ["Item", "Tag"])
+  func unanswered(moment: SimulatedNetwork.Moment, deleted: String) async throws {
+    for isItemsEnd in [true, false] {
+      let stage = try await Stage(model: Stage.tagged())
       let (item, tag) = (try stage.insert(0), try stage.insert(0, "Tag"))
       try await stage.settle()
       if isItemsEnd {
@@ -110,78 +106,61 @@ struct OwnCutTests {
       } else {
         try stage.relate(0, tag, "items", to: [item])
       }
-      try await pushUnanswered(stage.hosts[0], stage, word)
       let id = deleted == "Item" ? item : tag
-      try stage.set(1, id, [deleted == "Item" ? "title" : "name": .string("edited")])
-      try stage.delete(0, id)
-      if isDeletersFirst {
-        try await stage.sync(0)
-      } else {
-        try await stage.sync(1)
-        // It hears of the edit before it sends again what was not answered.
-        _ = try await stage.hosts[0].engine.pull()
+      try await deleteUnanswered(stage, id, moment) {
+        try stage.set(1, id, [deleted == "Item" ? "title" : "name": .string("edited")])
       }
-      try await stage.settle()
-      for host in stage.hosts { #expect(host.image.things[id] != nil, "\(host.name)") }
       stage.expectAll(item, "tags", [tag])
     }
   }
 
-  @Test("It is out of a set by what was not answered", arguments: Word.allCases)
-  func unansweredRemoval(word: Word) async throws {
-    let stage = try await self.stage(Stage.tagged())
+  @Test(
+    "It is out of a set by what was not answered",
+    arguments: [SimulatedNetwork.Moment.beforeServer, .afterServer])
+  func unansweredRemoval(moment: SimulatedNetwork.Moment) async throws {
+    let stage = try await Stage(model: Stage.tagged())
     let (item, tag) = (try stage.insert(0), try stage.insert(0, "Tag"))
     try stage.relate(0, item, "tags", to: [tag])
     try await stage.settle()
     try stage.relate(0, item, "tags", to: [])
-    try await pushUnanswered(stage.hosts[0], stage, word)
-    try stage.set(1, item, ["title": .string("edited")])
-    try stage.delete(0, item)
-    try await stage.sync(1)
-    _ = try await stage.hosts[0].engine.pull()
-    try stage.hosts[0].look()
-    try await stage.sync(0)
-    try await stage.settle()
-    for host in stage.hosts { #expect(host.image.things[item] != nil, "\(host.name)") }
+    try await deleteUnanswered(stage, item, moment) {
+      try stage.set(1, item, ["title": .string("edited")])
+    }
     stage.expectAll(item, "tags", [])
   }
 
-  @Test("So it is in an ordered set", arguments: Word.allCases)
-  func unansweredOrder(word: Word) async throws {
-    let stage = try await self.stage(Stage.editsWin())
+  @Test(
+    "So it is in an ordered set",
+    arguments: [SimulatedNetwork.Moment.beforeServer, .afterServer])
+  func unansweredOrder(moment: SimulatedNetwork.Moment) async throws {
+    let stage = try await Stage(model: Stage.editsWin())
     let item = try stage.insert(0)
     let tags = try (0..<3).map { _ in try stage.insert(0, "Tag") }
     try stage.relate(0, item, "tags", to: [tags[0], tags[1]])
     try await stage.settle()
     try stage.relate(0, item, "tags", to: [tags[2], tags[1], tags[0]])
-    try await pushUnanswered(stage.hosts[0], stage, word)
-    try stage.set(1, item, ["title": .string("edited")])
-    try stage.delete(0, item)
-    try await stage.sync(1)
-    _ = try await stage.hosts[0].engine.pull()
-    try await stage.settle()
+    try await deleteUnanswered(stage, item, moment) {
+      try stage.set(1, item, ["title": .string("edited")])
+    }
     stage.expectAll(item, "tags", [tags[2], tags[1], tags[0]])
   }
 
-  private func stage(_ model: ManagedObjectModel) async throws -> Stage {
-    model.entitiesByName["Item"]?.properties.append(AttributeDescription("blob", .binaryData))
-    return try await Stage(model: model, hasLargeValues: true)
-  }
-
-  /// What it sends is lost on the way, or the answer is. It names a large value: a pull does not wait for that, and hears of what
-  /// others did before it is sent again.
-  private func pushUnanswered(_ host: Host, _ stage: Stage, _ word: Word) async throws {
-    try stage.insert(0, "Item", ["blob": .data(Data(repeating: 1, count: 63))])
-    switch word {
-    case .lostAnswer: host.network.isDeaf = true
-    case .lostRequest:
-      host.network.interlude = { moment in
-        if case .beforeServer = moment { throw SimulatedNetwork.Lost(description: "Cut") }
-      }
-    }
-    try? await stage.push(0)
-    host.network.isDeaf = false
-    host.network.interlude = nil
+  /// The first host deletes the object while what it sent before is not answered, and hears of the edit before it is.
+  private func deleteUnanswered(
+    _ stage: Stage, _ id: UUID, _ moment: SimulatedNetwork.Moment, edit: () throws -> Void
+  ) async throws {
+    let host = stage.hosts[0]
+    host.network.tooBusyForPushes = moment
+    await #expect(throws: ProtocolError.self) { try await stage.push(0) }
+    try edit()
+    try stage.delete(0, id)
+    try await stage.sync(1)
+    _ = try await host.engine.pull()
+    try host.look()
+    #expect(host.image.things[id] != nil)
+    host.network.tooBusyForPushes = nil
+    try await stage.settle()
+    for host in stage.hosts { #expect(host.image.things[id] != nil, "\(host.name)") }
   }
 
   @Test("What referred to it does so again")

@@ -23,6 +23,8 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
   var flippedBits = 0
   /// Of which entries a byte is another one: those whose last byte is this number, by three.
   var damaged: UInt8?
+  /// When the server has no time for pushes, pulls go on.
+  var tooBusyForPushes: Moment?
   /// A word that the server refuses for good.
   var refused: String?
   /// What else happens during the requests of this step.
@@ -42,6 +44,8 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
 
   /// Old pushes that may come again are kept up to this many.
   private static let sentMax = 8
+
+  private static let busy = ProtocolError(.busy, "There is no time", suggestion: "Come again.")
 
   init(_ server: any SyncTransport) { self.server = server }
 
@@ -68,7 +72,9 @@ final class SimulatedNetwork: SyncTransport, @unchecked Sendable {
     return try await checked { server in
       // The sender of an old push has its answer already: whatever comes of it, nobody listens.
       if let late { _ = try? await server.push(late) }
+      if case .beforeServer? = tooBusyForPushes { throw Self.busy }
       let reply = try await server.push(carried)
+      if case .afterServer? = tooBusyForPushes { throw Self.busy }
       if isTwice { _ = try? await server.push(frame) }
       return reply
     }

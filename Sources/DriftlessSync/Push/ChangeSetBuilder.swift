@@ -33,6 +33,7 @@ struct ChangeSetBuilder {
   /// The first error of a look-up, which ends the building.
   private var failure: (any Error)?
   private let values: ValueCutting
+  private var times: TakenTimes
   /// By new object whose insert goes by another transaction: the name of the save that made it.
   var makers: [ObjectKey: UInt64] = [:]
 
@@ -42,12 +43,14 @@ struct ChangeSetBuilder {
   ///   - knownEdits: when the properties of what is revived were edited.
   ///   - made: what parts of the same push before it make.
   ///   - values: takes the large values out.
+  ///   - times: which times the zone takes.
   init(
     _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, since: Int64,
     knownEdits: EditHistory = EditHistory(), after made: NewPlaces = NewPlaces(),
-    values: ValueCutting
+    values: ValueCutting, times: TakenTimes
   ) {
     self.values = values
+    self.times = times
     newPlaces = made
     self.transaction = transaction
     self.since = since
@@ -264,7 +267,7 @@ struct ChangeSetBuilder {
         ChangeSetIndex.Tombstone(
           identity: try transaction.identity(of: tombstone.key),
           entity: place(ofEntity: tombstone.entity.name, []).entity,
-          hybridTime: try transaction.editTime(tombstone.transaction).rawValue))
+          hybridTime: try times.time(tombstone.transaction, transaction).rawValue))
     }
   }
 
@@ -272,7 +275,7 @@ struct ChangeSetBuilder {
     var numbers: Set<Int64> = []
     for draft in drafts { numbers.formUnion(draft.transactions) }
     var places: [Int64: Int] = [:]
-    for number in numbers.sorted() {
+    for number in try times.note(numbers, transaction) {
       var info = try transaction.transactionHeader(number)
       if info.author == nil, info.contextName == nil, let known = knownEdits.origins[number] {
         (info.author, info.contextName) = (known.author, known.contextName)
@@ -280,7 +283,7 @@ struct ChangeSetBuilder {
       places[number] = index.transactions.count
       index.transactions.append(
         ChangeSetIndex.Transaction(
-          name: try name(of: number), hybridTime: info.hybridTime.rawValue,
+          name: try name(of: number), hybridTime: try times.time(number, transaction).rawValue,
           author: Self.shortened(info.author), contextName: Self.shortened(info.contextName)))
     }
     return places
@@ -360,7 +363,7 @@ struct ChangeSetBuilder {
 
   /// What the save drew. An edit that outlived its history goes by its time.
   private func name(of number: Int64) throws -> UInt64 {
-    if let time = EditStamp.time(number) { return time.rawValue }
+    if number < 0 { return try times.time(number, transaction).rawValue }
     return try transaction.transactionName(number)
   }
 

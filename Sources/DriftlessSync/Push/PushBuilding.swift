@@ -49,6 +49,7 @@ struct PushBuilding {
   private let header: ChangeSetHeader
   private let standing: OutboxPart.Standing
   private let values: ValueCutting
+  private let times: TakenTimes
   private let trimsMemory: @Sendable () -> Void
 
   /// - Parameters:
@@ -59,9 +60,10 @@ struct PushBuilding {
   init(
     _ transaction: ReadTransaction, schema: SyncSchema, zone: UUID, since: Int64,
     knownEdits: EditHistory, header: ChangeSetHeader, standing: OutboxPart.Standing,
-    values: ValueCutting, trimsMemory: @escaping @Sendable () -> Void
+    values: ValueCutting, times: TakenTimes, trimsMemory: @escaping @Sendable () -> Void
   ) {
     self.values = values
+    self.times = times
     self.trimsMemory = trimsMemory
     self.since = since
     self.transaction = transaction
@@ -90,7 +92,7 @@ struct PushBuilding {
   private func builder(after made: NewPlaces) -> ChangeSetBuilder {
     ChangeSetBuilder(
       transaction, schema: schema, zone: zone, since: since, knownEdits: knownEdits, after: made,
-      values: values)
+      values: values, times: times)
   }
 
   private func outbox(_ built: ChangeSetBuilder.Built, _ selection: PushSelection) -> Outbox {
