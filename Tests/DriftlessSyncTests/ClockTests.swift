@@ -77,7 +77,14 @@ struct ClockTests {
     try await replica.sync()
     #expect(try SyncEngine.quarantine(of: replica.store).count == kept.count)
     clock.set(milliseconds: clock.milliseconds - 3 * 86_400_000)
-    transport.rewritten = nil
+    transport.rewritten = { [clock] frame in
+      let limit = clock.milliseconds + 86_400_000
+      for transaction in try ChangeSetDecoder().decodeIndex(frame).transactions
+      where transaction.hybridTime >> 16 > limit {
+        throw ProtocolError(.clockAhead, "A time is ahead", suggestion: "Set the clock.")
+      }
+      return frame
+    }
     try SyncEngine.retryQuarantined(of: replica.store)
     let later = try replica.insert("Item", ["title": .string("later")])
     try await replica.sync()
