@@ -219,7 +219,8 @@ extension ServerError {
   /// - Parameter text: the database that was asked for.
   static func builtWithoutPostgres(_ text: String) -> ServerError {
     ServerError(
-      .refusedStart, "this program was built without PostgreSQL, and cannot use \"\(ConnectionText(text).shown)\"",
+      .refusedStart,
+      "this program was built without PostgreSQL, and cannot use \"\(ConnectionText(text).shown)\"",
       suggestion: "Build it with: swift build -c release --traits PostgreSQL. Or give --data DIR.")
   }
 }

@@ -116,7 +116,8 @@ import Testing
     #expect(try administration.verify().damage.filter { $0.table != "log" } == [])
   }
 
-  @Test("In a folder: in transactions between which others push; a server goes on where one was killed")
+  @Test(
+    "In a folder others push between its transactions, and a server goes on where one was killed")
   func folder() async throws {
     var limits = ServerLimits()
     limits.valueBytesMax = 1 << 20
@@ -168,7 +169,7 @@ import Testing
   }
 
   #if PostgreSQL
-    @Test("In a database: in transactions between which others push; a node goes on where one was killed")
+    @Test("In a database others push in between, and a node goes on where one was killed")
     func postgres() async throws {
       let world = try PostgresWorld(zones: ["shop", "other"])
       let (storage, database) = (world.storage, world.database)
@@ -228,7 +229,10 @@ import Testing
               #expect(try command.tokens().map(\.id) == [token.id])
             }
           }
-          let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+          let waiting = """
+            SELECT count(*) FROM pg_stat_activity
+            WHERE wait_event_type = 'Lock' AND datname = current_database()
+            """
           while try world.connection.run(waiting).int64(0, 0) < 3 { usleep(1_000) }
         }
         try await group.waitForAll()
@@ -237,7 +241,7 @@ import Testing
       #expect(try world.administration.tokens().count == 1)
     }
 
-    @Test("In a database no zone begins anew while a node serves that knows nothing of leaving zones")
+    @Test("In a database no zone begins anew while a node of before serves")
     func postgresOlder() throws {
       let world = try PostgresWorld(zones: ["shop"])
       let zone = try world.zone

@@ -12,7 +12,7 @@ import Testing
     try Administration(folder: DataFolder(directory.file("data")))
   }
 
-  @Test("In a folder a number is given once; what is written under that of a deleted zone opens no other")
+  @Test("In a folder a number is given once; what is written late under one opens no other zone")
   func once() async throws {
     let directory = try TemporaryDirectory()
     let administration = try Self.administration(directory)
@@ -85,7 +85,7 @@ import Testing
       return node
     }
 
-    @Test("In a database no zone is deleted while a node serves that knows nothing of leaving zones")
+    @Test("In a database no zone is deleted while a node of before serves")
     func older() async throws {
       let world = try PostgresWorld(zones: ["shop", "other"])
       let older = try Self.olderNode(world)

@@ -11,7 +11,8 @@
       "host=127.0.0.1 port=1 password=\(secret)", "host=127.0.0.1 port=1 sslpassword=\(secret)",
       "host=127.0.0.1 port=1 password='a \(secret)'", "host=127.0.0.1 port=1 password=a \(secret)",
       "host=127.0.0.1 port=1 passwd=\(secret)", "postgres://user:\(secret)@127.0.0.1:1/db",
-      "postgresql://user:\(secret)@127.0.0.1:1/db", "postgresql://127.0.0.1:1/db?password=\(secret)",
+      "postgresql://user:\(secret)@127.0.0.1:1/db",
+      "postgresql://127.0.0.1:1/db?password=\(secret)",
       "postgres://user:a/\(secret)@127.0.0.1:1/db", "postgres://user:\(secret)@[127.0.0.1:1/db",
     ]
 

@@ -35,9 +35,10 @@ package struct ConnectionText {
   /// The same for what a command line says that could not be read: the text may stand there in pieces.
   package static func hiding(inCommandLine message: String) -> String {
     message.replacing(/[A-Za-z]+:\/\/[^\s]*/) { shown(uri: $0) }
-      .replacing(/(?i)([a-z_]*(?:password|passwd|secret)[a-z_]*\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s']+)/) {
-        "\($0.output.1)\(hidden)"
-      }
+      .replacing(/(?i)([a-z_]*(?:password|passwd|secret)[a-z_]*\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s']+)/)
+    {
+      "\($0.output.1)\(hidden)"
+    }
   }
 
   private static let hidden = "…"

@@ -153,7 +153,8 @@ struct CarryOver {
     let there = Set(restored.map(\.zoneID))
     for zone in former.zones where !there.contains(zone.zoneID) {
       try connection.insert(
-        zone.emptied(id: ZoneNumbers.take(on: connection)), createdMilliseconds: former.created[zone.zoneID] ?? 0)
+        zone.emptied(id: ZoneNumbers.take(on: connection)),
+        createdMilliseconds: former.created[zone.zoneID] ?? 0)
       outcome.zonesMade.append(zone.name)
     }
   }

@@ -28,7 +28,8 @@ enum ZoneNumbers {
   /// The highest so far; 0 for none. One that no zone can have had is none.
   static func highest(_ connection: SQLiteConnection) throws -> Int64 {
     let noted = try connection.integer(
-      "SELECT highest FROM zone_number WHERE id = 1 AND highest BETWEEN 0 AND \(LogPosition.zoneMax)")
+      "SELECT highest FROM zone_number WHERE id = 1 AND highest BETWEEN 0 AND \(LogPosition.zoneMax)"
+    )
     let there = try connection.integer("SELECT coalesce(max(id), 0) FROM zone")
     return max(noted ?? 0, there ?? 0)
   }
