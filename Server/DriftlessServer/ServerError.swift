@@ -185,6 +185,9 @@ public struct ServerError: Error, Sendable, CustomStringConvertible {
     ServerError(.busy, message, suggestion: "Send the same request again after a while.")
   }
 
+  /// What somebody hears who asks a server that has ended.
+  static let hasEnded = busy("the server has ended")
+
   static func tooOften(_ who: String, retryAfterSeconds: Int) -> ServerError {
     var error = ServerError(
       .tooOften, "\(who) asks too often",

@@ -103,6 +103,7 @@ struct RestoreCommand: ParsableCommand {
       let backup = Backup(URL(fileURLWithPath: file))
       if let postgres = common.postgres { return try restore(backup, to: postgres) }
       let folder = try DataFolder(common.folder(), takesEmptied: true)
+      try backup.checkIsOneFile()
       try common.confirm(
         "Put \(file) in the place of the database in \(folder.url.path)?", unless: yes)
       let choices = Backup.RestoreChoices(
@@ -134,6 +135,7 @@ struct RestoreCommand: ParsableCommand {
         suggestion: "A backup goes into a PostgreSQL database that has no zones: leave them out.")
     }
     #if PostgreSQL
+      try backup.checkIsOneFile()
       try common.confirm("Put \(file) into the PostgreSQL database?", unless: yes)
       let restored = try backup.restore(
         toPostgres: postgres, revokesTokens: unreadable == .revoke)

@@ -58,9 +58,8 @@ struct CommonOptions: ParsableArguments {
 
   /// As the command line says it.
   var place: String {
-    // A password is for nobody's terminal or log.
     data.map { "--data \(Self.word($0))" }
-      ?? postgres.map { $0.contains("password") ? "--postgres …" : "--postgres '\($0)'" } ?? ""
+      ?? postgres.map { "--postgres \(Self.word(ConnectionText($0).shown))" } ?? ""
   }
 
   /// As one word of a shell.
@@ -220,7 +219,8 @@ extension ServerError {
   /// - Parameter text: the database that was asked for.
   static func builtWithoutPostgres(_ text: String) -> ServerError {
     ServerError(
-      .refusedStart, "this program was built without PostgreSQL, and cannot use \"\(text)\"",
+      .refusedStart,
+      "this program was built without PostgreSQL, and cannot use \"\(ConnectionText(text).shown)\"",
       suggestion: "Build it with: swift build -c release --traits PostgreSQL. Or give --data DIR.")
   }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import DriftlessServer
 import Foundation
 import ProgramStart
 
@@ -55,7 +56,8 @@ struct DriftlessServerCommand: AsyncParsableCommand {
     if let unknown = UnknownCommand(arguments, program: "driftless-server", .init(Self.self)) {
       let status = ExitCode.validationFailure.rawValue
       Complaint(
-        code: "usage", message: unknown.message, status: status, suggestion: unknown.suggestion
+        code: "usage", message: ConnectionText.hiding(inCommandLine: unknown.message),
+        status: status, suggestion: unknown.suggestion
       ).put(json: arguments.contains("--json"))
       Foundation.exit(status)
     }
@@ -81,16 +83,26 @@ struct DriftlessServerCommand: AsyncParsableCommand {
         } catch {}
         Foundation.exit(0)
       }
-      guard !(error is ExitCode), arguments.contains("--json"),
-        exitCode(for: error) == .validationFailure
-      else { exit(withError: error) }
+      guard !(error is ExitCode), exitCode(for: error) == .validationFailure else {
+        exit(withError: error)
+      }
+      let message = ConnectionText.hiding(inCommandLine: message(for: error))
+      guard arguments.contains("--json") else {
+        Self.put(ConnectionText.hiding(inCommandLine: fullMessage(for: error)))
+        Foundation.exit(exitCode(for: error).rawValue)
+      }
       let status = exitCode(for: error).rawValue
       Complaint(
-        code: "usage", message: message(for: error), status: status,
-        suggestion: "driftless-server help"
+        code: "usage", message: message, status: status, suggestion: "driftless-server help"
       ).put(json: true)
       Foundation.exit(status)
     }
+  }
+
+  /// For people, on standard error. One that is closed is no further error.
+  private static func put(_ text: String) {
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    try? ProgramOutput.write(TerminalText.data(lines), to: STDERR_FILENO)
   }
 }
 

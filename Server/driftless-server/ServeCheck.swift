@@ -133,7 +133,7 @@ extension ServerSettings {
       if let said { lines.append((name, text(said.value), said.at)) }
     }
     add("data", data) { $0.path }
-    add("postgres", postgres) { Self.withoutPassword($0) }
+    add("postgres", postgres) { ConnectionText($0).shown }
     add("listen", listen) { $0 }
     if listen == nil { lines.append(("listen", "127.0.0.1:8080", "default")) }
     add("tlsCertificate", tlsCertificate) { $0.path }
@@ -145,11 +145,5 @@ extension ServerSettings {
       add("limits.\(name)", limit) { "\($0)" }
     }
     return lines
-  }
-
-  /// What is printed may be kept where many read it.
-  private static func withoutPassword(_ database: String) -> String {
-    database.replacing(/password\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s&\\]|\\.)*)/, with: "password=…")
-      .replacing(/(\/\/[^:@\/]*):[^@]*@/) { "\($0.output.1):…@" }
   }
 }

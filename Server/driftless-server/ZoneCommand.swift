@@ -4,6 +4,10 @@ import DriftlessServer
 import Foundation
 import ProgramStart
 
+#if canImport(Glibc)
+  import Glibc
+#endif
+
 struct ZoneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "zone",
@@ -113,12 +117,15 @@ extension ZoneCommand {
               + (replace ? "put aside what they hold and become empty?" : "offer what they hold?"),
             unless: yes)
         }
-        let zone = try administration.renewZone(name, intent: replace ? .replace : .offer)
+        let (zone, rest) = try administration.renew(name, intent: replace ? .replace : .offer)
         if common.json {
-          try common.printJSON(ZoneLine(zone))
+          try common.printJSON(RenewedZoneLine(zone: ZoneLine(zone), rest: rest?.message))
         } else {
           try common.printLine(
             "renewed zone \(zone.name): generation \(JSONText.id(zone.generation)), \(zone.intent)")
+        }
+        if let rest {
+          try ProgramOutput.write(TerminalText.data(["note: \(rest)"]), to: STDERR_FILENO)
         }
       }
     }
@@ -210,6 +217,20 @@ private struct SnapshotLine: Encodable {
     chain = snapshot.place.chain
     files = snapshot.files.count
     bytes = snapshot.bytes
+  }
+}
+
+/// A zone, and why some of what its former log had is left; null where nothing is.
+private struct RenewedZoneLine: Encodable {
+  let zone: ZoneLine
+  let rest: String?
+
+  private enum CodingKeys: CodingKey { case rest }
+
+  func encode(to encoder: any Encoder) throws {
+    try zone.encode(to: encoder)
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(rest, forKey: .rest)
   }
 }
 

@@ -214,6 +214,42 @@ struct EnrolmentTests {
     }
   }
 
+  private struct Unwritten: Error {}
+
+  /// What every storage owes of a code whose text reached nobody.
+  private static func expectUnmade(_ administration: some ZoneAdministration) throws {
+    let request = CodeRequest(zone: "shop", verbs: .read, expiresMilliseconds: Int64.max / 2)
+    var id = ""
+    #expect(throws: Unwritten.self) {
+      try administration.createCode(request) { record, _ in
+        id = record.id
+        throw Unwritten()
+      }
+    }
+    #expect(try administration.codes().isEmpty, "it was never made")
+    let said = try administration.audit(since: 0).filter { $0.subject == id }
+    #expect(said.map(\.act) == [.codeCreated, .codeRevoked])
+    #expect(said.last?.detail == "nobody was given it")
+    #expect(throws: ServerError.self) { try administration.revokeCode(id: id) }
+  }
+
+  @Test("A code that could not be handed out is none, and the record says so")
+  func unwritten() throws {
+    let directory = try TemporaryDirectory()
+    let administration = try Administration(folder: DataFolder(directory.file("data")))
+    defer { administration.close() }
+    _ = try administration.createZone("shop")
+    try Self.expectUnmade(administration)
+  }
+
+  #if PostgreSQL
+    @Test("A code that could not be handed out is none in a database either")
+    func unwrittenInPostgres() throws {
+      let world = try PostgresWorld()
+      try Self.expectUnmade(world.administration)
+    }
+  #endif
+
   @Test("A clock that is set back opens no code that was made ahead of it, or had ended by then")
   func setBack() throws {
     let directory = try TemporaryDirectory()

@@ -200,7 +200,8 @@ struct RenewTests {
     for _ in 0..<80 { _ = try administration.renewZone("shop", intent: .replace) }
     #expect(try administration.zones()[0].replacements.count == ZoneInfo.replacementsMax)
     let connection = try SQLiteConnection(path: folder.database.path, mode: .readWrite)
-    try connection.execute("INSERT INTO replica(zone, uuid, last_push) VALUES(1, x'01', 7)")
+    try connection.execute(
+      "INSERT INTO replica(zone, uuid, last_push) SELECT id, x'01', 7 FROM zone")
     _ = try administration.renewZone("shop", intent: .offer)
     let replicas = try connection.prepare("SELECT count(*) FROM replica")
     #expect(try replicas.step())

@@ -106,11 +106,12 @@ import Testing
     try server.start()
     #expect(server.stop() == 0)
     for suffix in ["", "-wal", "-shm"] { unlink(folder.database.path + suffix) }
-    for command in [["serve", "--listen", "127.0.0.1:0"], ["zone", "create", "shop"]] {
-      let refused = try folder.run(command)
-      #expect(refused.status == 65, "\(refused)")
-      #expect(refused.errors.contains("restore FILE"), "\(refused.errors)")
-    }
+    let unmade = try folder.run(["zone", "create", "shop"])
+    try #require(unmade.status == 65, "\(unmade)")
+    #expect(unmade.errors.contains("restore FILE"), "\(unmade.errors)")
+    let refused = try folder.run(["serve", "--listen", "127.0.0.1:0"])
+    #expect(refused.status == 65, "\(refused)")
+    #expect(refused.errors.contains("restore FILE"), "\(refused.errors)")
     #expect(!FileManager.default.fileExists(atPath: folder.database.path))
   }
 
@@ -137,6 +138,29 @@ import Testing
     }
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.data.path)
     #expect(!names.contains { $0.contains(".part") })
+  }
+
+  @Test("A backup that is not there, or is none, is told before anybody is asked")
+  func noBackup() throws {
+    let folder = try OperatorFolder(zones: ["shop"])
+    let backup = folder.path("b.sqlite")
+    let other = folder.path("other.txt")
+    try Data("no database".utf8).write(to: URL(fileURLWithPath: other))
+    for (file, message) in [(backup, "cannot be read"), (other, "no database")] {
+      let refused = try folder.run(["restore", file])
+      #expect(refused.status == 65, "\(refused)")
+      #expect(refused.errors.contains("\(file)"), "\(refused)")
+      #expect(refused.errors.contains(message), "\(refused)")
+      #expect(!refused.errors.contains("in the place"), "\(refused)")
+    }
+    try folder.done(["backup", backup])
+    let asked = try folder.run(["restore", backup])
+    #expect(asked.status == 64 && asked.errors.contains("in the place"), "\(asked)")
+    #if PostgreSQL
+      let nowhere = ["--postgres", "host=127.0.0.1 port=1 dbname=none"]
+      let refused = try Programs.run("driftless-server", ["restore", other] + nowhere)
+      #expect(refused.status == 65 && refused.errors.contains("no database"), "\(refused)")
+    #endif
   }
 
   @Test("A target that has no room is named, and not the data folder")

@@ -45,6 +45,18 @@
         token: token, options: options)
     }
 
+    /// Waits until a node has written down that who was there last has all of the log: it keeps that in memory for a minute, and
+    /// writes it for who asks for its figures. Then nothing but the last entry keeps the floor of a purge down.
+    func noted(at node: Int) throws {
+      try eventually("it is written down where the last replica stands") {
+        guard try nodes[node].figures().contains("driftless_zones") else { return false }
+        return try cluster.execute(
+          """
+          SELECT asked = (SELECT head FROM zone) FROM sighting ORDER BY seen_ms DESC LIMIT 1
+          """, on: database) == "t\n"
+      }
+    }
+
     func run(_ arguments: [String]) throws -> Outcome {
       try Programs.run("driftless-server", arguments + nodes[0].place)
     }

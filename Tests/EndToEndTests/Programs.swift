@@ -17,7 +17,8 @@ enum Programs {
 
   static func url(_ name: String) -> URL { folder.appendingPathComponent(name) }
 
-  /// Runs `name` to its end. Output goes through files: a full pipe can never stop the program.
+  /// Runs `name` to its end. Output goes through files: a full pipe can never stop the program. A server that is run so is to refuse:
+  /// one that serves all the same is ended after two minutes, with a status of no program here.
   ///
   /// - Parameters:
   ///   - filesMax: how many files it may have open, if not as many as the tests.
@@ -38,7 +39,10 @@ enum Programs {
     let process = Process()
     process.executableURL = url(name)
     process.arguments = arguments
-    if let script = script ?? filesMax.map({ "ulimit -n \($0); exec \"$0\" \"$@\"" }) {
+    let bound = arguments.first == "serve" ? "timeout 120 " : ""
+    let files = filesMax.map { "ulimit -n \($0); " } ?? ""
+    let shell = bound + files == "" ? nil : "\(files)exec \(bound)\"$0\" \"$@\""
+    if let script = script ?? shell {
       process.executableURL = URL(fileURLWithPath: "/bin/sh")
       process.arguments = ["-c", script, url(name).path] + arguments
     }

@@ -253,28 +253,14 @@ import Testing
   }
 
   private func metric(_ name: String, _ world: FaultWorld) throws -> Int {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["curl", "-s", "--max-time", "30", world.server.address + "/metrics"]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let page = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
+    let page = try world.server.figures()
     return page.split(separator: "\n").first { $0.hasPrefix(name + " ") }
       .flatMap { $0.split(separator: " ").last.flatMap { Int($0) } } ?? 0
   }
 
   /// How many requests for the log the server has answered.
   private func polls(_ world: FaultWorld) throws -> Int {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["curl", "-s", world.server.address + "/metrics"]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let page = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
+    let page = try world.server.figures()
     try #require(page.contains("driftless_requests_total"), "curl gives no page")
     return page.split(separator: "\n").filter {
       $0.hasPrefix("driftless_requests_total") && $0.contains("GET ") && $0.contains("/changes")

@@ -112,6 +112,19 @@ final class ServerProcess {
   /// What it has logged to `logFile`.
   var log: String { logFile.flatMap { try? String(contentsOf: $0, encoding: .utf8) } ?? "" }
 
+  /// What it says of itself (`/metrics`); for that it asks its database, at most once a second, and writes what it has seen of replicas.
+  func figures() throws -> String {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["curl", "-s", "--max-time", "30", address + "/metrics"]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    let page = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return page
+  }
+
   /// SIGHUP.
   func reload() { Foundation.kill(pid, SIGHUP) }
 

@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  @Test("A token that could not be printed is none")
+  @Test("A token, or a code, that could not be printed is none")
   func token() throws {
     let world = try FaultWorld()
     func tokens() throws -> String {
@@ -57,6 +57,13 @@ import Testing
       #expect(outcome.errors.contains("was not made"), "\(outcome)")
       #expect(try tokens() == before)
     }
+    let code = try Programs.run(
+      "driftless-server", ["code", "create", world.zone, "--data", world.server.data.path],
+      script: Self.toFullDisk)
+    #expect(code.status == 74 && code.errors.contains("was not made"), "\(code)")
+    let codes = try Programs.run(
+      "driftless-server", ["code", "list", "--data", world.server.data.path])
+    #expect(codes.status == 0 && codes.output == "", "\(codes)")
     _ = try world.server.token(zone: world.zone)
     #expect(try tokens().split(separator: "\n").count == 2)
   }

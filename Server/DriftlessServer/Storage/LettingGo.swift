@@ -13,6 +13,8 @@ struct LettingGo {
   func run(_ what: String, _ some: () async throws -> Bool) async {
     do {
       while try await some() {}
+    } catch  where Task.isCancelled {
+      // The server ends; the next one goes on.
     } catch {
       logger.warning(
         "what is forgotten was not let go of", metadata: ["what": "\(what)", "error": "\(error)"])

@@ -1,3 +1,4 @@
+package import DriftlessProtocol
 package import Foundation
 
 /// What an operator's command does to the storages of this package alone.
@@ -11,6 +12,14 @@ package protocol OperatedStorage: ZoneAdministration {
   /// - Throws: `ServerError`: `.noZone`, `.noData`, `.damagedDatabase`, `.diskFull`. What was taken by then stays, and the command goes
   ///   on where it was.
   func takeValues(from file: URL, zone name: String?, isDryRun: Bool) throws -> [TakenValues]
+
+  /// As `renewZone(_:intent:)`.
+  ///
+  /// - Returns: the zone, and where some of what its former log had is left: why. Who serves lets go of it later.
+  /// - Throws: as that.
+  func renew(
+    _ name: String, intent: ZoneIntent
+  ) throws -> (zone: ZoneRecord, rest: ServerError?)
 }
 
 extension OperatedStorage {

@@ -38,7 +38,7 @@ public protocol ZoneAdministration {
   ///
   /// - Parameter intent: whether replicas offer what they hold of the generation before, or take
   ///   the zone's state.
-  /// - Throws: `ServerError` (`.noZone`).
+  /// - Throws: `ServerError` (`.noZone`; `.locked` where an older program serves), and then the zone is as it was.
   func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord
 
   /// The large values that a zone has and its log names: replicas may have let go of theirs since.
@@ -150,7 +150,7 @@ public protocol ZoneAdministration {
 
   /// Makes a code for one use. Its text is known only now: the database keeps a hash of it.
   ///
-  /// - Parameter handOut: gives it to whoever asked, once it is one. Where this throws, it is revoked.
+  /// - Parameter handOut: gives it to whoever asked, once it is one. Where this throws, it is taken back.
   /// - Throws: `ServerError` (`.noZone`, `.badName`), and what `handOut` throws.
   @discardableResult func createCode(
     _ request: CodeRequest, handOut: (CodeRecord, String) throws -> Void
@@ -297,8 +297,8 @@ extension ZoneName {
 }
 
 extension ZoneRecord {
-  /// The same zone in a new generation, with an empty log.
-  func renewed(intent: ZoneIntent) -> ZoneRecord {
+  /// The same zone in a new generation, with an empty log, under another number.
+  func renewed(intent: ZoneIntent, as id: Int64) -> ZoneRecord {
     let generation = UUID()
     let replacements = (replacements + (intent == .replace ? [generation] : []))
       .suffix(ZoneInfo.replacementsMax)

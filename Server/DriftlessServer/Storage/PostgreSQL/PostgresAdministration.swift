@@ -64,19 +64,9 @@
     package func createZone(_ name: String) throws -> ZoneRecord {
       try ZoneName.check(name)
       return try write {
-        let last = try connection.run("SELECT coalesce(max(id), 0) FROM zone").int64(0, 0)
-        let zone = ZoneRecord.new(id: last + 1, name: name)
-        let made = try connection.run(
-          """
-          INSERT INTO zone(id, name, uuid, generation, intent, format_level, head, chain,
-            next_object, newest_ms, created_ms, replacements, next_replica, next_name)
-          VALUES($1, $2, $3, $4, $5, $6, 0, $7, $8, 0, $9, ''::bytea, 1, 1)
-          ON CONFLICT DO NOTHING
-          """, .integer(zone.id), .text(name), .uuid(zone.zoneID), .uuid(zone.generation),
-          .text(zone.intent.rawValue), .integer(Int64(zone.formatLevel)),
-          .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
-          .integer(Administration.hostMilliseconds))
-        if made.changes == 1 {
+        let zone = ZoneRecord.new(
+          id: try PostgresZoneNumbers.take(on: connection), name: name)
+        if try connection.insert(zone, createdMilliseconds: Administration.hostMilliseconds) {
           try note(.zoneCreated, zone: name)
           return zone
         }
@@ -89,31 +79,7 @@
     }
 
     package func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord {
-      try write {
-        let zone = try existing(name, locks: true)
-        let next = zone.renewed(intent: intent)
-        // What tells it is about to go.
-        let leased = LeaseTime.of(
-          host: Administration.hostMilliseconds, given: try PostgresTimes.last(connection),
-          isServed: try PostgresNodes.count(connection) > 0)
-        try connection.run(
-          """
-          UPDATE zone SET generation = $2, parent_generation = $3, parent_sequence = $4,
-            parent_chain = $5, intent = $6, head = 0, chain = $7, next_object = 1,
-            replacements = $8, next_replica = 1, next_name = 1 WHERE id = $1
-          """, .integer(zone.id), .uuid(next.generation), .uuid(zone.generation),
-          .integer(Int64(clamping: zone.head)), .blob(zone.chain.bytes), .text(intent.rawValue),
-          .blob(next.chain.bytes), .blob(next.replacements.bytes))
-        for table in PostgresSchema.tablesOfSnapshot + PostgresSchema.tablesOfLog {
-          try connection.run("DELETE FROM \(table) WHERE zone = $1", .integer(zone.id))
-        }
-        // The log begins anew: what was lost of the one before fits nowhere in it.
-        try PostgresBounds.forgetPutBack(of: zone, on: connection)
-        try PostgresBindings.begin(anewIn: zone.id, on: connection)
-        try PostgresLargeValues.letGo(of: zone.id, at: leased, on: connection)
-        try note(.zoneRenewed, zone: name, nil, intent.rawValue)
-        return next
-      }
+      try renew(name, intent: intent).zone
     }
 
     package func namedValues(of name: String) throws -> NamedValues {

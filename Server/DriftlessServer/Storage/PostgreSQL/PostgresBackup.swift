@@ -80,7 +80,11 @@
       defer { administration.close() }
       let connection = administration.connection
       return try connection.patiently(idles: true) {
-        try administration.write {
+        // What is left of deleted zones may have replicas and tokens of the backup.
+        while try administration.told({
+          try administration.retrying { try PostgresLeavingZones.takeAway(on: connection) }
+        }) {}
+        return try administration.write {
           guard try PostgresNodes.areNone(connection) else {
             throw ServerError(
               .locked, "a node serves the database",
@@ -90,7 +94,9 @@
           let source = try SQLiteConnection(path: part.path, mode: .immutable)
           defer { source.close() }
           // Those of zones that were here before.
-          try connection.execute("DELETE FROM enrolment_code")
+          for table in ["enrolment_code", "token", "token_binding", "replica_home"] {
+            try connection.execute("DELETE FROM \(table)")
+          }
           try PostgresCopy.into(connection, of: source)
           try PostgresBounds.notePutBack(on: connection)
           try administration.note(.restored, zone: nil, file.lastPathComponent)

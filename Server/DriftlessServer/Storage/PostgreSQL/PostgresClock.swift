@@ -42,8 +42,14 @@
   /// tells of none.
   enum PostgresNodes {
     private static let number = 7_301_113
-    /// Held beside it by those that know floors of logs.
-    private static let laterNumber = 7_301_114
+    /// What nodes of before do not know: each that knows it holds a lock of this number beside it.
+    enum Knowledge: Int, CaseIterable {
+      /// Floors of logs.
+      case floors = 7_301_114
+      /// That zones leave, and rows of them stay for a while.
+      case leavingZones = 7_301_115
+    }
+
     /// Of the tables' own schema: one database may have those of several servers.
     private static let schema =
       "(SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema())"
@@ -53,33 +59,54 @@
     /// Says until the connection ends that a node serves.
     static func enter(_ connection: PostgresConnection) throws {
       do {
-        try connection.run("SELECT pg_advisory_lock_shared(\(laterNumber), \(place))")
+        // These first: who counts both finds none of this program that lacks one.
+        for knowledge in Knowledge.allCases {
+          try connection.run("SELECT pg_advisory_lock_shared(\(knowledge.rawValue), \(place))")
+        }
         try connection.run("SELECT pg_advisory_lock_shared(\(arguments))")
       } catch let error as PostgresError where error.kind == .statement && !error.isAway {}
     }
 
     static func count(_ connection: PostgresConnection) throws -> Int {
-      try count(number, connection)
+      try count(.floors, connection).all
     }
 
-    /// Whether none of those that serve is of a program that knows no floors of logs.
-    static func areOfThisVersion(_ connection: PostgresConnection) throws -> Bool {
-      try count(number, connection) <= count(laterNumber, connection)
+    /// Whether all that serve are of a program that knows it.
+    static func all(know knowledge: Knowledge, _ connection: PostgresConnection) throws -> Bool {
+      let count = try count(knowledge, connection)
+      return count.all <= count.knowing
     }
 
-    private static func count(_ number: Int, _ connection: PostgresConnection) throws -> Int {
+    /// In one look: a node that comes or goes is in both counts or in none.
+    private static func count(
+      _ knowledge: Knowledge, _ connection: PostgresConnection
+    ) throws -> (all: Int, knowing: Int) {
       let rows = try connection.run(
         """
-        SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = \(number)
+        SELECT count(*) FILTER (WHERE classid = \(number)),
+          count(*) FILTER (WHERE classid = \(knowledge.rawValue))
+        FROM pg_locks WHERE locktype = 'advisory'
           AND objid::bigint = (\(schema) & 2147483647) AND mode = 'ShareLock' AND granted
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
         """)
-      return Int(rows.int64(0, 0))
+      return (Int(rows.int64(0, 0)), Int(rows.int64(0, 1)))
     }
 
     /// Whether none serves; none begins to listen until the transaction ends.
     static func areNone(_ connection: PostgresConnection) throws -> Bool {
       try connection.run("SELECT pg_try_advisory_xact_lock(\(arguments))").bool(0, 0)
+    }
+  }
+
+  extension PostgresAdministration {
+    /// What this is about to do all nodes have to know of.
+    ///
+    /// - Throws: `ServerError` (`.locked`) where one of a program of before serves, `PostgresError`.
+    func checkNodes(know knowledge: PostgresNodes.Knowledge) throws {
+      guard try !PostgresNodes.all(know: knowledge, connection) else { return }
+      throw ServerError(
+        .locked, "a node of an older program serves the database",
+        suggestion: "Start all nodes again with this program, then say the command again.")
     }
   }
 

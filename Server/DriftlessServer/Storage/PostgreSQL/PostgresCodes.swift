@@ -62,6 +62,14 @@
         .integer(code.createdMilliseconds), .integer(code.expiresMilliseconds))
     }
 
+    /// The zone has begun anew.
+    static func move(
+      from zone: Int64, to next: Int64, on connection: PostgresConnection
+    ) throws {
+      try connection.run(
+        "UPDATE enrolment_code SET zone = $2 WHERE zone = $1", .integer(zone), .integer(next))
+    }
+
     static func dropLeft(on connection: PostgresConnection) throws {
       try connection.execute(
         """
@@ -139,12 +147,22 @@
       do {
         try handOut(record, EnrolmentCode.printed(code))
       } catch {
-        do { try revokeCode(id: record.id) } catch {
+        do { try takeBackCode(record) } catch {
           throw ServerError.unheldCode(record.id, error)
         }
         throw error
       }
       return record
+    }
+
+    /// A code that nobody was given is none, as a token is none: no list has it.
+    private func takeBackCode(_ code: CodeRecord) throws {
+      try write {
+        let gone = try connection.run(
+          "DELETE FROM enrolment_code WHERE hash = $1 AND used_ms IS NULL", .blob(code.hash))
+        guard gone.changes > 0 else { throw ServerError.noSuchCode(code.id) }
+        try note(.codeRevoked, zone: code.zoneName, code.id, "nobody was given it")
+      }
     }
 
     @discardableResult package func revokeCodes() throws -> [CodeRecord] {

@@ -41,7 +41,8 @@
       guard let opened, PQstatus(opened) == CONNECTION_OK else {
         let message = opened.map { String(cString: PQerrorMessage($0)) } ?? "out of memory"
         PQfinish(opened)
-        throw PostgresError(.unreachable, message: message.inOneLine)
+        throw PostgresError(
+          .unreachable, message: ConnectionText(text).hiding(in: message.inOneLine))
       }
       handle = opened
       PQsetnonblocking(handle, 1)

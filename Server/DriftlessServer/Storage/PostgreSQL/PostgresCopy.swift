@@ -33,7 +33,9 @@
     static func into(_ copy: PostgresConnection, of source: SQLiteConnection) throws {
       let tokens = Dictionary(grouping: try source.tokens(), by: \.zoneID)
       for zone in try source.zones() {
-        var writer = SQLiteZoneCopy(of: zone, source, copy)
+        // Others may have had that number here, and rows of one that is leaving.
+        let id = try PostgresZoneNumbers.take(on: copy)
+        var writer = SQLiteZoneCopy(of: zone, as: id, source, copy)
         try writer.run(tokens[zone.id] ?? [])
       }
       for record in try OperatorTokens.all(source) {

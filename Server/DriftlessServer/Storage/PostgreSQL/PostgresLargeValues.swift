@@ -336,12 +336,15 @@
 
     /// A zone begins anew: what named its values is gone, and they stay until replicas have offered what they hold, which they
     /// need not send again. Those that its log named take nobody's room meanwhile.
-    static func letGo(
-      of zone: Int64, at milliseconds: Int64, on connection: PostgresConnection
+    static func move(
+      from zone: Int64, to next: Int64, at milliseconds: Int64, on connection: PostgresConnection
     ) throws {
+      // First the rows that who adds a piece holds, so that no piece comes behind.
       try connection.run(
-        "UPDATE value SET lease_ms = $2 WHERE zone = $1", .integer(zone),
-        .integer(milliseconds + ValueLease.milliseconds))
+        "UPDATE value SET zone = $2, lease_ms = $3 WHERE zone = $1", .integer(zone),
+        .integer(next), .integer(milliseconds + ValueLease.milliseconds))
+      try connection.run(
+        "UPDATE value_piece SET zone = $2 WHERE zone = $1", .integer(zone), .integer(next))
     }
   }
 

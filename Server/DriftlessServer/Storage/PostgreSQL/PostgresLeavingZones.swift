@@ -1,8 +1,8 @@
 #if PostgreSQL
-  import DriftlessProtocol
+  package import DriftlessProtocol
   import Foundation
 
-  /// Zones that were deleted, and of which rows are left: as `LeavingZones` of a data folder. Here nobody waits for who deletes, but
+  /// Zones that were deleted, or began anew under another number, and of which rows are left: as `LeavingZones` of a data folder. Here nobody waits for who deletes, but
   /// what was read by a transaction stays until that ends, and a connection that is lost loses all of its transaction.
   enum PostgresLeavingZones {
     /// In a condition on `zone`: it is none of those. Names of zones begin with a letter or digit.
@@ -60,11 +60,28 @@
         }
         return (zone, true)
       }
-      guard let zone else { return false }
+      guard let zone else { return try takeUp(on: connection) }
       guard zone.isEmpty else { return true }
-      // Bytes that are of no row any more. Only then the number is anybody's.
+      // Bytes that are of no row any more.
       guard try !PostgresLargeValues.sweep(of: zone.id, on: connection) else { return true }
       return try remove(zone.id, on: connection)
+    }
+
+    /// Has rows leave whose zone is gone, and that somebody wrote who had not heard of it: a node of a program of before. What such a
+    /// one writes first are tokens, sightings and parts.
+    ///
+    /// - Returns: whether there are any.
+    private static func takeUp(on connection: PostgresConnection) throws -> Bool {
+      let rows = try connection.run(
+        """
+        (SELECT zone FROM token UNION SELECT zone FROM sighting UNION SELECT zone FROM staging)
+        EXCEPT SELECT id FROM zone LIMIT 1
+        """)
+      guard rows.count > 0 else { return false }
+      let zone = ZoneRecord.new(id: rows.int64(0, 0), name: "/\(UUID())")
+      return try connection.transaction(.write) {
+        try connection.insert(zone, createdMilliseconds: Administration.hostMilliseconds)
+      }
     }
 
     /// Removes a zone's row, once nothing of the zone is left: another has looked before the row was had, and what was under way then
@@ -84,6 +101,7 @@
         let pieces = try connection.run(
           "SELECT EXISTS(SELECT 1 FROM value_piece WHERE zone = $1)", zone)
         guard !pieces.bool(0, 0) else { return true }
+        try PostgresZoneNumbers.note(id, on: connection)
         try connection.run("DELETE FROM zone WHERE id = $1", zone)
         return true
       }
@@ -137,16 +155,63 @@
       _ name: String, between: () throws -> Void
     ) throws -> ServerError? {
       try write {
+        try checkNodes(know: .leavingZones)
         let zone = try existing(name, locks: true)
         try PostgresLeavingZones.leave(zone, on: connection)
         try note(.zoneDeleted, zone: name)
       }
       return try ServerError.rest(
-        of: name,
-        takeAway: {
-          try told { try retrying { try PostgresLeavingZones.takeAway(on: connection) } }
-        },
-        between)
+        after: "zone \(name) is deleted, and what it had", takeAway: takeAway, between)
+    }
+
+    package func renew(
+      _ name: String, intent: ZoneIntent
+    ) throws -> (zone: ZoneRecord, rest: ServerError?) {
+      try renew(name, intent: intent) {}
+    }
+
+    /// - Parameter between: called between the transactions in which rows go.
+    func renew(
+      _ name: String, intent: ZoneIntent, between: () throws -> Void
+    ) throws -> (zone: ZoneRecord, rest: ServerError?) {
+      // Large values take as long as there are many.
+      let renewed = try told {
+        try connection.patiently { try write { try beginAnew(name, intent) } }
+      }
+      let rest = try ServerError.rest(
+        after: "zone \(name) is renewed, and what its former log had", takeAway: takeAway, between)
+      return (renewed, rest)
+    }
+
+    /// The zone under a number of its own, so that nothing of its former log is in the way: that leaves with the number that it had.
+    private func beginAnew(_ name: String, _ intent: ZoneIntent) throws -> ZoneRecord {
+      try checkNodes(know: .leavingZones)
+      // Before the zone's row, as who creates one: else each would wait for the other.
+      let id = try PostgresZoneNumbers.take(on: connection)
+      guard let row = try connection.zoneRow(named: name, locks: true) else {
+        throw ServerError.noSuchZone(name)
+      }
+      let (zone, next) = (row.zone, row.zone.renewed(intent: intent, as: id))
+      // What tells it is about to go.
+      let leased = LeaseTime.of(
+        host: Administration.hostMilliseconds, given: try PostgresTimes.last(connection),
+        isServed: try PostgresNodes.count(connection) > 0)
+      try PostgresCodes.move(from: zone.id, to: id, on: connection)
+      try PostgresLeavingZones.leave(zone, on: connection)
+      guard try connection.insert(next, createdMilliseconds: row.createdMilliseconds) else {
+        throw PostgresError(.statement, sqlState: "40001", message: "another zone was created")
+      }
+      try connection.run(
+        "UPDATE token SET zone = $2 WHERE zone = $1", .integer(zone.id), .integer(id))
+      try PostgresBindings.begin(anewIn: id, on: connection)
+      try PostgresLargeValues.move(from: zone.id, to: id, at: leased, on: connection)
+      try note(.zoneRenewed, zone: name, nil, intent.rawValue)
+      return next
+    }
+
+    /// - Returns: whether there may be more.
+    private func takeAway() throws -> Bool {
+      try told { try retrying { try PostgresLeavingZones.takeAway(on: connection) } }
     }
   }
 #endif

@@ -157,6 +157,8 @@
     private let queue: DispatchQueue
     private let connection = Mutex<PostgresConnection?>(nil)
     private let hasConnection = Atomic(false)
+    /// Whether it was closed, for good.
+    private let isClosed = Atomic(false)
 
     /// Whether it has a connection that did not break so far.
     var isOpen: Bool { hasConnection.load(ordering: .relaxed) }
@@ -192,6 +194,7 @@
     /// Runs `body` on the calling thread.
     func run<Result: Sendable>(_ body: (PostgresConnection) throws -> Result) throws -> Result {
       try connection.withLock { slot in
+        guard !isClosed.load(ordering: .relaxed) else { throw ServerError.hasEnded }
         let open = try slot ?? PostgresConnection(serving: text, limits: limits)
         slot = open
         hasConnection.store(true, ordering: .relaxed)
@@ -229,8 +232,10 @@
       Thread.sleep(forTimeInterval: min(4, 0.25 * Double(1 << min(tries - 1, 4))))
     }
 
+    /// Ends what the connection is at, and all that comes later is refused.
     func close() {
       connection.withLock { slot in
+        isClosed.store(true, ordering: .relaxed)
         slot?.close()
         slot = nil
         hasConnection.store(false, ordering: .relaxed)

@@ -19,11 +19,7 @@
     }
 
     func checkServers() throws {
-      guard try PostgresNodes.areOfThisVersion(administration.connection) else {
-        throw ServerError(
-          .locked, "a node of an older program serves the database",
-          suggestion: "Start all nodes again with this program, then say the command again.")
-      }
+      try administration.checkNodes(know: .floors)
     }
 
     func givenMilliseconds() throws -> Int64 { try PostgresTimes.last(administration.connection) }
@@ -85,9 +81,8 @@
     ) throws -> Result {
       try fold?.renewIfDue()
       return try administration.write {
-        let rows = try administration.connection.run(
-          PostgresZoneRow.select + " AND id = $1 FOR UPDATE", .integer(zone.id))
-        guard rows.count > 0 else { throw ServerError.noZone(zone.name) }
+        let row = try administration.connection.currentRow(of: zone, locks: true)
+        guard row != nil else { throw ServerError.noZone(zone.name) }
         // Asked anew once the row is had: what it is by then.
         let current = try administration.connection.current(zone)
         guard current.generation == zone.generation else {

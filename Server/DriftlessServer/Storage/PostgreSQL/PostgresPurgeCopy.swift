@@ -44,18 +44,21 @@
       }
     }
 
+    /// - Parameters:
+    ///   - id: its number in PostgreSQL.
+    ///   - zone: as it is in the file.
     static func into(
-      _ copy: PostgresConnection, of source: SQLiteConnection, _ zone: ZoneRecord,
+      _ copy: PostgresConnection, as id: Int64, of source: SQLiteConnection, _ zone: ZoneRecord,
       replica: (Int64) throws -> Int64
     ) throws {
       guard let row = try PurgedLog.row(of: zone, on: source) else { return }
       for file in row.snapshot.files {
         guard let bytes = try PurgedLog.bytes(of: file.name, of: zone, on: source)
         else { throw PostgresCopy.damaged("what zone \(zone.name) came to is not there") }
-        try PostgresPurgedLog.keep(bytes, as: file.name, zone: zone.id, on: copy)
+        try PostgresPurgedLog.keep(bytes, as: file.name, zone: id, on: copy)
       }
       try PostgresPurgedLog.setFloor(
-        row.floor, row.snapshot, of: zone, at: row.milliseconds, on: copy)
+        row.floor, row.snapshot, of: zone.with(id: id), at: row.milliseconds, on: copy)
       let entries = try source.prepareUncached(
         """
         SELECT position, replica, number, first_object, new_objects, received_ms, digest, chain,
@@ -71,7 +74,7 @@
           INSERT INTO purged(zone, sequence, replica, number, first_object, new_objects,
             received_ms, digest, chain, names, size)
           VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-          """, .integer(zone.id),
+          """, .integer(id),
           .integer(Int64(clamping: LogPosition.number(entries.int64(0)))),
           .integer(try replica(entries.int64(1))), .integer(entries.int64(2)),
           .integer(entries.int64(3)), .integer(entries.int64(4)), .integer(entries.int64(5)),

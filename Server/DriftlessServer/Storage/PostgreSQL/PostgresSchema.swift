@@ -16,7 +16,8 @@
   /// `snapshot`, `segment`, `folding`  what zones' logs come to (`PostgresSnapshots`).
   /// `value`, `value_piece`, `value_use`, `value_lost`  large values (`PostgresLargeValues`): with version 2.
   /// `purge`, `purge_file`, `purged`, and the view `entry`  logs that were shortened (`PostgresPurgedLog`): likewise.
-  /// These, `sighting`, `operator_token`, `staged`, `staging`, `audit`, `enrolment_code`, `token_binding`, `zone_limit`, `zone_log`, `forgotten_replica` and those three are made where they are missing, whatever the
+  /// `zone_number`   one row: the highest number that a zone has had (`PostgresZoneNumbers`).
+  /// These, `sighting`, `operator_token`, `staged`, `staging`, `audit`, `enrolment_code`, `token_binding`, `zone_limit`, `zone_log`, `forgotten_replica`, `zone_number` and those three are made where they are missing, whatever the
   /// version.
   enum PostgresSchema {
     static let version: Int64 = 3
@@ -96,15 +97,14 @@
       "INSERT INTO driftless_version VALUES(1, \(version))",
     ]
 
-    /// Those that hold what a generation of a zone is: with the next one they begin empty.
+    /// Those that hold what a generation of a zone is: with the next one the zone has another number, and they leave.
     static let tablesOfLog = [
       "log", "object", "identity", "claim", "tombstone", "replica", "replica_home", "name",
       "sighting", "staging", "staged", "forgotten_replica", "value_use", "value_lost", "purge",
       "purge_file", "purged",
     ]
 
-    /// Those that hold what a zone's log comes to, in the order in which they are emptied: a fold that goes on waits at the
-    /// first, and finds that it has the zone no more.
+    /// Those that hold what a zone's log comes to.
     static let tablesOfSnapshot = ["folding", "snapshot", "segment"]
 
     /// Makes the tables in a new database; refuses one of another version.
@@ -144,7 +144,7 @@
     static let laterTables = [
       "sighting", "operator_token", "staged", "staging", "audit", "folding", "snapshot", "segment",
       "enrolment_code", "token_binding", "zone_limit", "zone_log", "forgotten_replica", "value",
-      "value_piece", "value_use", "value_lost", "purge", "purge_file", "purged",
+      "value_piece", "value_use", "value_lost", "purge", "purge_file", "purged", "zone_number",
     ]
 
     /// Those that a database of this version may not have yet: programs of before know nothing of them.
@@ -174,6 +174,7 @@
           try connection.execute(PostgresForgotten.statement)
           try PostgresLargeValues.make(on: connection)
           try PostgresPurgedLog.make(on: connection)
+          try PostgresZoneNumbers.make(on: connection)
           // A newer program's stays.
           try connection.run(
             "UPDATE driftless_version SET version = $1 WHERE id = 1 AND version < $1",

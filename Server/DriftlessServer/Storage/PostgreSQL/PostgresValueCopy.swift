@@ -65,9 +65,11 @@
       }
     }
 
-    /// - Parameter zone: its number in both.
+    /// - Parameters:
+    ///   - id: its number in PostgreSQL.
+    ///   - zone: its number in the file.
     static func into(
-      _ copy: PostgresConnection, zone: Int64, of source: SQLiteConnection
+      _ copy: PostgresConnection, as id: Int64, zone: Int64, of source: SQLiteConnection
     ) throws {
       let values = try source.prepareUncached(
         """
@@ -76,19 +78,19 @@
       values.bind(zone, at: 1)
       while try values.step() {
         let number = values.int64(0)
-        let id = UUID()
+        let value = UUID()
         var held = 0
         while true {
           let bytes = try LargeValues.piece(of: number, first: held, on: source)
           guard !bytes.isEmpty else { break }
-          try PostgresLargeValues.add(bytes, at: held, of: id, zone: zone, on: copy)
+          try PostgresLargeValues.add(bytes, at: held, of: value, zone: id, on: copy)
           held += bytes.count
         }
         try copy.run(
           """
           INSERT INTO value(zone, id, digest, replica, token, length, held, lease_ms)
           VALUES($1, $2, $3, ''::bytea, $4, $5, $6, $7)
-          """, .integer(zone), .uuid(id), .blob(values.data(1)), .text(values.string(2)),
+          """, .integer(id), .uuid(value), .blob(values.data(1)), .text(values.string(2)),
           .integer(values.int64(3)), .integer(Int64(held)), .integer(values.int64(4)))
       }
       let uses = try source.prepareUncached("SELECT digest, sequence FROM value_use WHERE zone = ?")
@@ -97,22 +99,22 @@
       while try uses.step() {
         page.append((uses.data(0), uses.int64(1)))
         guard page.count == PostgresCopy.pageRows else { continue }
-        try PostgresLargeValues.insert(page, zone: zone, on: copy)
+        try PostgresLargeValues.insert(page, zone: id, on: copy)
         page = []
       }
-      try PostgresLargeValues.insert(page, zone: zone, on: copy)
-      try lostInto(copy, zone: zone, of: source)
+      try PostgresLargeValues.insert(page, zone: id, on: copy)
+      try lostInto(copy, as: id, zone: zone, of: source)
     }
 
     private static func lostInto(
-      _ copy: PostgresConnection, zone: Int64, of source: SQLiteConnection
+      _ copy: PostgresConnection, as id: Int64, zone: Int64, of source: SQLiteConnection
     ) throws {
       var last = Data()
       while true {
         let lost = try LargeValues.lost(
           of: zone, after: last, countMax: PostgresCopy.pageRows, on: source)
         guard let end = lost.last else { return }
-        try PostgresLargeValues.noteLost(lost, zone: zone, on: copy)
+        try PostgresLargeValues.noteLost(lost, zone: id, on: copy)
         last = end.digest
       }
     }

@@ -37,7 +37,9 @@
       let rows = try connection.run("SELECT uuid FROM zone WHERE id = $1 \(locked)", zoneID)
       guard try rows.count > 0 || waits || generation() == nil else { throw IsHeld() }
       guard rows.count > 0, rows.uuid(0, 0) == zone.zoneID else {
-        throw ServerError.noZone(zone.name)
+        // It may have begun anew, under another number.
+        _ = try connection.current(zone)
+        throw ServerError.generationChanged(zone: zone.name)
       }
     }
 

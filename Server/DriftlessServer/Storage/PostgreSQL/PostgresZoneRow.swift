@@ -62,24 +62,54 @@
     func zoneRow(named name: String, locks: Bool = false) throws -> PostgresZoneRow? {
       // A name that no zone can have may hold what no text of the database may.
       guard ZoneName.isValid(name) else { return nil }
-      let rows = try run(
-        PostgresZoneRow.select + " AND name = $1" + (locks ? " FOR UPDATE" : ""), .text(name))
+      let select = PostgresZoneRow.select + " AND name = $1" + (locks ? " FOR UPDATE" : "")
+      var rows = try run(select, .text(name))
+      // Who waited for a row which has another name by then finds the one that has this name when it looks again.
+      if locks, rows.count == 0 { rows = try run(select, .text(name)) }
       return rows.count > 0 ? try PostgresZoneRow(rows, 0) : nil
     }
 
-    /// The zone as it is now, whatever its name became; nil when it is gone.
+    /// The zone as it is now, whatever its name and its number became; nil when it is gone.
     ///
     /// - Parameter locks: whether nobody else may write to the zone until the transaction ends.
     func currentRow(of zone: ZoneRecord, locks: Bool = false) throws -> PostgresZoneRow? {
-      let rows = try run(
-        PostgresZoneRow.select + " AND id = $1" + (locks ? " FOR UPDATE" : ""),
-        .integer(zone.id))
+      let lock = locks ? " FOR UPDATE" : ""
+      let uuid = PostgresValue.uuid(zone.zoneID)
+      var rows = try run(
+        PostgresZoneRow.select + " AND id = $1 AND uuid = $2" + lock, .integer(zone.id), uuid)
+      if rows.count == 0 {
+        rows = try run(PostgresZoneRow.select + " AND uuid = $1" + lock, uuid)
+      }
       return rows.count > 0 ? try PostgresZoneRow(rows, 0) : nil
     }
 
     func current(_ zone: ZoneRecord) throws -> ZoneRecord {
       guard let row = try currentRow(of: zone) else { throw ServerError.noZone(zone.name) }
       return row.zone
+    }
+
+    /// Writes a zone of which nothing is there so far.
+    ///
+    /// - Returns: whether its number, and its name, were free.
+    func insert(_ zone: ZoneRecord, createdMilliseconds: Int64) throws -> Bool {
+      let inserted = try run(
+        """
+        INSERT INTO zone(id, name, uuid, generation, parent_generation, parent_sequence,
+          parent_chain, intent, format_level, head, chain, next_object, newest_ms, created_ms,
+          replacements, next_replica, next_name)
+        VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 1, 1)
+        ON CONFLICT DO NOTHING
+        """, .integer(zone.id), .text(zone.name), .uuid(zone.zoneID), .uuid(zone.generation),
+        zone.parent.map { .uuid($0.generation) } ?? .null,
+        zone.parent.map { .integer(Int64(clamping: $0.sequence)) } ?? .null,
+        zone.parent.map { .blob($0.chain.bytes) } ?? .null, .text(zone.intent.rawValue),
+        .integer(Int64(zone.formatLevel)), .integer(Int64(clamping: zone.head)),
+        .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
+        .integer(Int64(clamping: zone.newestMilliseconds)), .integer(createdMilliseconds),
+        .blob(zone.replacements.bytes))
+      guard inserted.changes == 1 else { return false }
+      try PostgresBounds.set(of: zone, on: self)
+      return true
     }
 
     func zones() throws -> [ZoneRecord] {

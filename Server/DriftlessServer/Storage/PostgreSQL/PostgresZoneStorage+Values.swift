@@ -70,8 +70,9 @@
 
     private static let careSeconds = 3600
 
-    /// Lets go of values that nothing names and nobody waits for, now and each hour until the task is cancelled: they go by
-    /// themselves, also where no other comes that wants their room.
+    /// Lets go of parts whose push nobody goes on with, of what is left of deleted zones, and of values that nothing names and nobody
+    /// waits for, now and each hour until the task is cancelled: they go by themselves, also where no other comes that wants their
+    /// room.
     func careForValues() async {
       async let search: Void = noteGoneValues()
       while !Task.isCancelled {
@@ -89,6 +90,12 @@
     /// One that fails keeps none of the others from its part.
     func letGoOfForgotten() async {
       let lettingGo = LettingGo(logger: logger)
+      await lettingGo.run("parts") {
+        try await self.pool.perform { [clock = self.clock, limits = self.limits] connection in
+          try PostgresStagedParts.dropSomeForgotten(
+            before: clock.now() - Int64(limits.current.stagedSeconds) * 1000, on: connection)
+        }
+      }
       await lettingGo.run("what is left of deleted zones") {
         try await self.pool.perform { try PostgresLeavingZones.takeAway(on: $0) }
       }

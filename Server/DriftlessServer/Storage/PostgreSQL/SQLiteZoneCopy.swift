@@ -5,7 +5,10 @@
 
   /// One zone of a file, on its way into PostgreSQL.
   struct SQLiteZoneCopy {
+    /// As it is in the file.
     private let zone: ZoneRecord
+    /// Its number in PostgreSQL.
+    private let id: Int64
     private let source: SQLiteConnection
     private let copy: PostgresConnection
     /// By the numbers that the file has.
@@ -13,38 +16,29 @@
     private var names: [Data: UInt64] = [:]
     private var properties: [UInt64: UInt64] = [:]
 
-    init(of zone: ZoneRecord, _ source: SQLiteConnection, _ copy: PostgresConnection) {
+    init(
+      of zone: ZoneRecord, as id: Int64, _ source: SQLiteConnection, _ copy: PostgresConnection
+    ) {
       self.zone = zone
+      self.id = id
       self.source = source
       self.copy = copy
     }
 
     mutating func run(_ tokens: [TokenRecord]) throws {
       let created = try source.integer("SELECT created_ms FROM zone WHERE id = \(zone.id)") ?? 0
-      try copy.run(
-        """
-        INSERT INTO zone(id, name, uuid, generation, parent_generation, parent_sequence,
-          parent_chain, intent, format_level, head, chain, next_object, newest_ms, created_ms,
-          replacements, next_replica, next_name)
-        VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 1, 1)
-        """, .integer(zone.id), .text(zone.name), .uuid(zone.zoneID), .uuid(zone.generation),
-        zone.parent.map { .uuid($0.generation) } ?? .null,
-        zone.parent.map { .integer(Int64(clamping: $0.sequence)) } ?? .null,
-        zone.parent.map { .blob($0.chain.bytes) } ?? .null, .text(zone.intent.rawValue),
-        .integer(Int64(zone.formatLevel)), .integer(Int64(clamping: zone.head)),
-        .blob(zone.chain.bytes), .integer(Int64(clamping: zone.nextObject)),
-        .integer(Int64(clamping: zone.newestMilliseconds)), .integer(created),
-        .blob(zone.replacements.bytes))
-      try PostgresBounds.set(of: zone, on: copy)
+      guard try copy.insert(zone.with(id: id), createdMilliseconds: created) else {
+        throw ServerError.zoneExists(zone.name)
+      }
       try write(tokens)
       try writeReplicas()
-      try PostgresPurgeCopy.into(copy, of: source, zone, replica: replica)
+      try PostgresPurgeCopy.into(copy, as: id, of: source, zone, replica: replica)
       try writeLog()
       try writeIdentities()
       try writeObjects()
       try writeClaims()
       try writeNames()
-      try PostgresValueCopy.into(copy, zone: zone.id, of: source)
+      try PostgresValueCopy.into(copy, as: id, zone: zone.id, of: source)
     }
 
     private func write(_ tokens: [TokenRecord]) throws {
@@ -53,7 +47,7 @@
           """
           INSERT INTO token(id, hash, zone, verbs, created_ms, revoked_ms, name, expires_ms)
           VALUES($1, $2, $3, $4, $5, $6, $7, $8)
-          """, .text(token.id), .blob(token.hash), .integer(zone.id),
+          """, .text(token.id), .blob(token.hash), .integer(id),
           .integer(token.verbs.rawValue), .integer(token.createdMilliseconds),
           token.revokedMilliseconds.map { .integer($0) } ?? .null,
           token.name.map { .text($0) } ?? .null,
@@ -77,7 +71,7 @@
           """
           INSERT INTO sighting(zone, replica, cursor, token, seen_ms, name, address, format, asked)
           VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9)
-          """, .integer(zone.id), .blob(replica), .integer(cursor), .text(token), .integer(seen),
+          """, .integer(id), .blob(replica), .integer(cursor), .text(token), .integer(seen),
           text(row[4]), text(row[5]), integer(row[6]), integer(row[7]))
       }
     }
@@ -92,13 +86,12 @@
         let replica = statement.data(1)
         try copy.run(
           "INSERT INTO replica(zone, uuid, id, last_push) VALUES($1, $2, $3, $4)",
-          .integer(zone.id), .blob(replica), .integer(number), .integer(statement.int64(2)))
+          .integer(id), .blob(replica), .integer(number), .integer(statement.int64(2)))
         try copy.run(
-          "INSERT INTO replica_home(uuid, zone) VALUES($1, $2)", .blob(replica),
-          .integer(zone.id))
+          "INSERT INTO replica_home(uuid, zone) VALUES($1, $2)", .blob(replica), .integer(id))
       }
       try PostgresForgotten.add(
-        Array(ForgottenReplicas.all(of: zone.id, on: source)), to: zone.id, on: copy)
+        Array(ForgottenReplicas.all(of: zone.id, on: source)), to: id, on: copy)
     }
 
     private func replica(_ number: Int64) throws -> Int64 {
@@ -129,7 +122,7 @@
           INSERT INTO log(zone, sequence, replica, number, first_object, new_objects, received_ms,
             digest, chain, names, size, header, body)
           VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-          """, .integer(zone.id),
+          """, .integer(id),
           .integer(Int64(clamping: LogPosition.number(statement.int64(0)))),
           .integer(try replica(statement.int64(1))), .integer(statement.int64(2)),
           .integer(statement.int64(3)), .integer(statement.int64(4)),
@@ -148,7 +141,7 @@
           """
           INSERT INTO identity(zone, first, count, number)
           SELECT $1::bigint, * FROM unnest($2::uuid[], $3::bigint[], $4::bigint[])
-          """, .integer(zone.id), .uuids(rows.compactMap { UUID(bytes: $0.bytes) }),
+          """, .integer(id), .uuids(rows.compactMap { UUID(bytes: $0.bytes) }),
           .integers(rows.map { $0.integers[0] }), .integers(rows.map { $0.integers[1] }))
       } row: {
         ($0.data(0), [$0.int64(1), $0.int64(2)])
@@ -161,7 +154,7 @@
           """
           INSERT INTO tombstone(zone, identity, sequence)
           SELECT $1::bigint, * FROM unnest($2::uuid[], $3::bigint[])
-          """, .integer(zone.id), .uuids(rows.compactMap { UUID(bytes: $0.bytes) }),
+          """, .integer(id), .uuids(rows.compactMap { UUID(bytes: $0.bytes) }),
           .integers(rows.map { $0.integers[0] }))
       } row: {
         ($0.data(0), [$0.int64(1)])
@@ -241,7 +234,7 @@
         INSERT INTO object(zone, number, base, deleted, named, named_by, named_before, properties)
         SELECT $1::bigint, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
           $6::bigint[], $7::bigint[], $8::bytea[])
-        """, .integer(zone.id), column(0), column(1), column(2), column(3), column(4), column(5),
+        """, .integer(id), column(0), column(1), column(2), column(3), column(4), column(5),
         .blobs(rows.map(\.bytes)))
     }
 
@@ -256,7 +249,7 @@
         let rule = number(of: Data(statement.string(2).utf8))
         try copy.run(
           "INSERT INTO claim(zone, hash, object, rule) VALUES($1, $2, $3, $4)",
-          .integer(zone.id), .blob(statement.data(0)), .integer(statement.int64(1)),
+          .integer(id), .blob(statement.data(0)), .integer(statement.int64(1)),
           .integer(Int64(clamping: rule)))
       }
     }
@@ -266,10 +259,10 @@
         """
         INSERT INTO name(zone, name, id)
         SELECT $1::bigint, * FROM unnest($2::bytea[], $3::bigint[])
-        """, .integer(zone.id), .blobs(Array(names.keys)),
+        """, .integer(id), .blobs(Array(names.keys)),
         .integers(names.values.map { Int64(clamping: $0) }))
       try copy.run(
-        "UPDATE zone SET next_replica = $2, next_name = $3 WHERE id = $1", .integer(zone.id),
+        "UPDATE zone SET next_replica = $2, next_name = $3 WHERE id = $1", .integer(id),
         .integer(Int64(replicas.count)), .integer(Int64(names.count + 1)))
     }
   }

@@ -38,18 +38,12 @@ package struct Administration: ZoneAdministration {
 
   /// Creates a zone with an empty log and a new generation.
   ///
-  /// - Throws: `ServerError`: `.badName`, `.exists`.
+  /// - Throws: `ServerError`: `.badName`, `.exists`, `.tooLarge`.
   package func createZone(_ name: String) throws -> ZoneRecord {
     try write {
       try checkFree(name)
-      let count = try connection.integer("SELECT coalesce(max(id), 0) FROM zone") ?? 0
-      guard count < LogPosition.zoneMax else {
-        throw ServerError(
-          .tooLarge, "the server has no room for another zone",
-          suggestion: "Start another server on a data folder of its own.")
-      }
-      try connection.insert(
-        .new(id: count + 1, name: name), createdMilliseconds: Self.hostMilliseconds)
+      let zone = ZoneRecord.new(id: try ZoneNumbers.take(on: connection), name: name)
+      try connection.insert(zone, createdMilliseconds: Self.hostMilliseconds)
       try note(.zoneCreated, zone: name)
       return try existingZone(name)
     }
@@ -60,16 +54,9 @@ package struct Administration: ZoneAdministration {
   ///
   /// - Parameter intent: whether replicas offer what they hold of the generation before, or take
   ///   the zone's state.
-  /// - Throws: `ServerError` (`.noZone`).
+  /// - Throws: `ServerError`: `.noZone`, `.locked`.
   package func renewZone(_ name: String, intent: ZoneIntent) throws -> ZoneRecord {
-    let renewed = try writeAtNeed {
-      try connection.renew(
-        existingZone(name), intent: intent, isServed: folder.servingProcess != nil)
-      try note(.zoneRenewed, zone: name, nil, intent.rawValue)
-      return try existingZone(name)
-    }
-    ZoneSnapshots(folder).forget(renewed)
-    return renewed
+    try renew(name, intent: intent).zone
   }
 
   package func namedValues(of name: String) throws -> NamedValues {

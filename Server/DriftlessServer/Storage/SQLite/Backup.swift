@@ -104,8 +104,10 @@ package struct Backup {
     return try Self.checked(file, named: file.path)
   }
 
+  /// Looks whether there is a file that a backup made, before anybody is asked whether it is meant.
+  ///
   /// - Throws: `ServerError`: `.noData`, `.damagedDatabase`.
-  func checkIsOneFile() throws {
+  package func checkIsOneFile() throws {
     guard access(file.path, R_OK) == 0 else {
       throw ServerError(
         .noData, "\(file.path) cannot be read: \(String(cString: strerror(errno)))",

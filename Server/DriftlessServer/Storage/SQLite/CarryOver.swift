@@ -45,6 +45,7 @@ struct CarryOver {
       var carryOver = CarryOver(former, choices, connection)
       let restored = try connection.zones()
       if former.given > 0 { try GivenTimes.replace(by: former.given, on: connection) }
+      try ZoneNumbers.note(former.highestNumber, on: connection)
       try carryOver.leaveOut(restored)
       try carryOver.renew(restored)
       try carryOver.name()
@@ -92,6 +93,7 @@ struct CarryOver {
     case .keep: break
     case .renew:
       for zone in renewed { try connection.renew(zone, intent: .offer, isServed: false) }
+      while try LeavingZones.takeAway(on: connection) {}
       self.renewed = Set(renewed.map(\.zoneID))
     case nil:
       throw ServerError(
@@ -150,9 +152,9 @@ struct CarryOver {
   private mutating func make(_ restored: [ZoneRecord]) throws {
     let there = Set(restored.map(\.zoneID))
     for zone in former.zones where !there.contains(zone.zoneID) {
-      let id = (try connection.integer("SELECT coalesce(max(id), 0) FROM zone") ?? 0) + 1
       try connection.insert(
-        zone.emptied(id: id), createdMilliseconds: former.created[zone.zoneID] ?? 0)
+        zone.emptied(id: ZoneNumbers.take(on: connection)),
+        createdMilliseconds: former.created[zone.zoneID] ?? 0)
       outcome.zonesMade.append(zone.name)
     }
   }

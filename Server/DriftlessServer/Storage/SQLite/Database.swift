@@ -13,6 +13,8 @@ package final class Database: Sendable {
   private let open: @Sendable () throws -> SQLiteConnection
   private let queue: DispatchQueue
   private let connection: Mutex<SQLiteConnection?>
+  /// Whether it was closed, for good.
+  private let isClosed = Atomic(false)
   /// The most bytes that the file had. Nothing here ever makes it shorter.
   private let size = Mutex<Int64>(0)
 
@@ -37,8 +39,12 @@ package final class Database: Sendable {
   }
 
   /// Runs `body` on the calling thread, as soon as the connection is free.
+  ///
+  /// - Throws: `ServerError` (`.busy`) once it was closed, (`.storage`) where the file was cut; `SQLiteError`, and what `body` throws.
   package func run<Result: Sendable>(_ body: (SQLiteConnection) throws -> Result) throws -> Result {
     try connection.withLock { slot in
+      // What is late does not open the file again: another process may have it by now, or have put another one in its place.
+      guard !isClosed.load(ordering: .relaxed) else { throw ServerError.hasEnded }
       try checkFileIsWhole()
       do {
         let open = try slot ?? self.open()
@@ -88,8 +94,10 @@ package final class Database: Sendable {
     queue.asyncAfter(deadline: .now() + seconds, execute: body)
   }
 
+  /// Ends what the connection is at, and all that comes later is refused.
   package func close() {
     connection.withLock { slot in
+      isClosed.store(true, ordering: .relaxed)
       slot?.close()
       slot = nil
     }

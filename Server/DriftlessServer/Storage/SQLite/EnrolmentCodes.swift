@@ -89,6 +89,12 @@ enum EnrolmentCodes {
       """, .integer(host), .integer(given))
   }
 
+  /// The zone has begun anew.
+  static func move(from zone: Int64, to next: Int64, on connection: SQLiteConnection) throws {
+    try connection.run(
+      "UPDATE enrolment_code SET zone = ? WHERE zone = ?", .integer(next), .integer(zone))
+  }
+
   static func drop(of zone: Int64, on connection: SQLiteConnection) throws {
     try connection.run("DELETE FROM enrolment_code WHERE zone = ?", .integer(zone))
   }
@@ -120,10 +126,20 @@ extension Administration {
     do {
       try handOut(record, EnrolmentCode.printed(code))
     } catch {
-      do { try revokeCode(id: record.id) } catch { throw ServerError.unheldCode(record.id, error) }
+      do { try takeBackCode(record) } catch { throw ServerError.unheldCode(record.id, error) }
       throw error
     }
     return record
+  }
+
+  /// A code that nobody was given is none, as a token is none: no list has it.
+  private func takeBackCode(_ code: CodeRecord) throws {
+    try writeAtNeed {
+      try connection.run(
+        "DELETE FROM enrolment_code WHERE hash = ? AND used_ms IS NULL", .blob(code.hash))
+      guard connection.changes > 0 else { throw ServerError.noSuchCode(code.id) }
+      try note(.codeRevoked, zone: code.zoneName, code.id, "nobody was given it")
+    }
   }
 
   @discardableResult package func revokeCodes() throws -> [CodeRecord] {

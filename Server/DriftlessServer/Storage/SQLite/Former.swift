@@ -27,6 +27,8 @@ extension Backup {
     private(set) var audit: [AuditEvent]?
     /// The last time that the server gave; 0 for none.
     private(set) var given: Int64 = 0
+    /// The highest number that a zone has had there, as far as that can be read; 0 for none.
+    private(set) var highestNumber: Int64 = 0
     /// What can be read in part, or not at all.
     private(set) var unread: Set<Part> = []
     /// Whether there is one that ever had zones: only then what it does not have was deleted.
@@ -85,6 +87,7 @@ extension Backup {
       operators = try row(.tokens) { try OperatorTokens.all(connection) }
       // What cannot be read of it stands in nobody's way: the backup has its beginning.
       audit = try? AuditLog.events(since: 0, on: connection)
+      highestNumber = (try? ZoneNumbers.highest(connection)) ?? 0
       given = try row(.clock) { try GivenTimes.last(connection) } ?? 0
     }
 

@@ -186,18 +186,12 @@ extension LargeValues {
   // MARK: - Zones
 
   /// A zone begins anew: nothing names its values until replicas offer what they hold, which they need not send again. Those that
-  /// its log named take nobody's room meanwhile.
-  static func letGo(
-    of zone: Int64, at milliseconds: Int64, on connection: SQLiteConnection
+  /// its log named take nobody's room meanwhile. What named them leaves with the log.
+  static func move(
+    from zone: Int64, to next: Int64, at milliseconds: Int64, on connection: SQLiteConnection
   ) throws {
-    try forgetUses(of: zone, on: connection)
     try connection.run(
-      "UPDATE value SET lease_ms = ? WHERE zone = ?",
+      "UPDATE value SET zone = ?, lease_ms = ? WHERE zone = ?", .integer(next),
       .integer(milliseconds + ValueLease.milliseconds), .integer(zone))
-  }
-
-  static func forgetUses(of zone: Int64, on connection: SQLiteConnection) throws {
-    try connection.run("DELETE FROM value_use WHERE zone = ?", .integer(zone))
-    try connection.run("DELETE FROM value_lost WHERE zone = ?", .integer(zone))
   }
 }

@@ -1,12 +1,12 @@
-import DriftlessProtocol
+package import DriftlessProtocol
 import DriftlessSQLite
 import Foundation
 
-/// Zones that were deleted, and of which rows are left.
+/// Zones that were deleted, or began anew under another number, and of which rows are left.
 ///
-/// A zone is nobody's from one transaction on, and its rows go some at a time: others write in between. Its row in `zone` stays until
+/// What was a zone is nobody's from one transaction on, and its rows go some at a time: others write in between. Its row in `zone` stays until
 /// the last of them is gone, under a name that no zone can have and with UUIDs that nobody knows: so its number is not given to
-/// another zone meanwhile, by a program of before either. What a process leaves that is killed, the server goes on with, or the next
+/// another zone meanwhile, by a program of before either, nor later (`ZoneNumbers`). What a process leaves that is killed, the server goes on with, or the next
 /// command that deletes a zone.
 enum LeavingZones {
   /// In a condition on `zone`: it is none of those. Names of zones begin with a letter or digit, which `/` comes right before.
@@ -65,6 +65,7 @@ enum LeavingZones {
     if try LargeValues.giveUpSome(of: zone, on: connection) { return true }
     // Entries name it until the last of them is gone.
     if try takes(some("replica", "id", inZone)) { return true }
+    try ZoneNumbers.note(zone, on: connection)
     try connection.run("DELETE FROM zone WHERE id = ?", .integer(zone))
     try connection.execute(ZoneBounds.forgetting)
     return true
@@ -138,7 +139,7 @@ extension SQLiteConnection {
 }
 
 extension Administration {
-  private static let deletingCacheKibibytes = 64 << 10
+  private static let leavingCacheKibibytes = 64 << 10
 
   @discardableResult package func deleteZone(_ name: String) throws -> ServerError? {
     try deleteZone(name) { WriterWait(folder).giveWay() }
@@ -148,19 +149,45 @@ extension Administration {
   @discardableResult func deleteZone(
     _ name: String, between: () throws -> Void
   ) throws -> ServerError? {
-    try checkServers()
-    // A page that is given up while it is in memory is not written: the log of what is done stays short.
-    try connection.execute("PRAGMA cache_size=-\(Self.deletingCacheKibibytes)")
-    let deleted = try connection.leavingPagesIfFull {
-      try writeAtNeed {
-        let zone = try existingZone(name)
-        try LeavingZones.leave(zone, on: connection)
-        try note(.zoneDeleted, zone: name)
-        return zone
-      }
+    let deleted = try leaving {
+      let zone = try existingZone(name)
+      try LeavingZones.leave(zone, on: connection)
+      try note(.zoneDeleted, zone: name)
+      return zone
     }
     ZoneSnapshots(folder).forget(deleted)
-    return try ServerError.rest(of: name, takeAway: takeAway, between)
+    return try ServerError.rest(
+      after: "zone \(name) is deleted, and what it had", takeAway: takeAway, between)
+  }
+
+  package func renew(
+    _ name: String, intent: ZoneIntent
+  ) throws -> (zone: ZoneRecord, rest: ServerError?) {
+    try renew(name, intent: intent) { WriterWait(folder).giveWay() }
+  }
+
+  /// - Parameter between: called between the transactions in which rows go: who waits for the writer has it.
+  func renew(
+    _ name: String, intent: ZoneIntent, between: () throws -> Void
+  ) throws -> (zone: ZoneRecord, rest: ServerError?) {
+    let renewed = try leaving {
+      try connection.renew(
+        existingZone(name), intent: intent, isServed: folder.servingProcess != nil)
+      try note(.zoneRenewed, zone: name, nil, intent.rawValue)
+      return try existingZone(name)
+    }
+    ZoneSnapshots(folder).forget(renewed)
+    let rest = try ServerError.rest(
+      after: "zone \(name) is renewed, and what its former log had", takeAway: takeAway, between)
+    return (renewed, rest)
+  }
+
+  /// The transaction from which on rows are nobody's.
+  private func leaving(_ body: () throws -> ZoneRecord) throws -> ZoneRecord {
+    try checkServers()
+    // A page that is given up while it is in memory is not written: the log of what is done stays short.
+    try connection.execute("PRAGMA cache_size=-\(Self.leavingCacheKibibytes)")
+    return try connection.leavingPagesIfFull { try writeAtNeed(body) }
   }
 
   /// - Returns: whether there may be more.
@@ -181,15 +208,16 @@ extension Administration {
 }
 
 extension ServerError {
-  /// Takes away the rows of a zone that was deleted, some at a time.
+  /// Takes away rows that are nobody's, some at a time.
   ///
   /// - Parameters:
+  ///   - done: what was done before, and whose rows they were.
   ///   - takeAway: takes some, and says whether there may be more.
   ///   - between: called in between.
   /// - Returns: why some of them are left; nil where none are.
   /// - Throws: what `between` throws.
   static func rest(
-    of name: String, takeAway: () throws -> Bool, _ between: () throws -> Void
+    after done: String, takeAway: () throws -> Bool, _ between: () throws -> Void
   ) throws -> ServerError? {
     while true {
       do {
@@ -198,9 +226,9 @@ extension ServerError {
         let known = error as? ServerError ?? ServerError(command: error)
         return ServerError(
           known?.code ?? .storage,
-          "zone \(name) is deleted, and what it had is there in part: \(known?.message ?? "\(error)")",
+          "\(done) is there in part: \(known?.message ?? "\(error)")",
           suggestion:
-            "A server lets go of the rest when it starts, and every hour, or the next zone delete."
+            "A server lets go of the rest when it starts, and every hour, or the next zone delete or zone renew."
         )
       }
       try between()

@@ -14,7 +14,9 @@ struct SQLiteValueTables: ValueTables {
   /// Who has begun a transaction holds all zones.
   func hold() throws {
     guard try connection.zone(id: zone.id)?.zoneID == zone.zoneID else {
-      throw ServerError.noZone(zone.name)
+      // It may have begun anew, under another number.
+      _ = try connection.current(zone)
+      throw ServerError.generationChanged(zone: zone.name)
     }
   }
   func holdAll() throws {}

@@ -44,6 +44,7 @@ import DriftlessSQLite
 ///               those that were purged. `value_lost`: values that are named and not there (`LargeValues`).
 /// `zone_limit`  one row a bound of a zone beside the server's, and one that its log was put back; `zone_log`: how many bytes the log of a zone has that is bounded so
 ///               (`ZoneBounds`).
+/// `zone_number` one row: the highest number that a zone has had (`ZoneNumbers`).
 /// `audit`       one row a line of the record of who did what (`AuditLog`).
 /// `operator_token`  one row an operator's token: SHA-256 of the secret, its name, when it ends, when revoked.
 /// `enrolment_code`  one row a code for one use: SHA-256 of its text, what its token is to be, when it ends, and which token was made.
@@ -125,7 +126,7 @@ enum ServerSchema {
     "clock", "token_note", "token_binding", "sighting", "operator_token", "staged", "staging",
     "audit",
     "enrolment_code", "purge", "purge_file", "purged", "value", "value_piece", "value_use",
-    "value_lost", "zone_property", "zone_limit", "zone_log", "forgotten_replica",
+    "value_lost", "zone_property", "zone_limit", "zone_log", "forgotten_replica", "zone_number",
   ]
 
   /// Tables that a database does not have, as far as it may not be without them.
@@ -209,7 +210,7 @@ enum ServerSchema {
         EnrolmentCodes.statement,
         PurgedLog.statement, LargeValues.statement, PropertyNames.statement,
         ZoneBounds.statement, ZoneBounds.forgetting,
-        ForgottenReplicas.statement, ForgottenReplicas.cleaning,
+        ForgottenReplicas.statement, ForgottenReplicas.cleaning, ZoneNumbers.statement,
         "DROP INDEX IF EXISTS log_replica", logIndex,
         // A program of before deletes zones, and knows nothing of these.
         "DELETE FROM zone_property WHERE zone NOT IN (SELECT id FROM zone)",

@@ -18,52 +18,28 @@ extension SQLiteConnection {
     try ZoneBounds.set(of: zone, on: self)
   }
 
-  /// Begins a new generation of a zone, with an empty log.
+  /// Begins a new generation of a zone, with an empty log: under a number of its own, so that nothing of its former log is in the way.
+  /// That leaves with the number that it had.
   ///
   /// - Parameter isServed: whether a server runs.
   func renew(_ zone: ZoneRecord, intent: ZoneIntent, isServed: Bool) throws {
-    let next = zone.renewed(intent: intent)
+    let next = zone.renewed(intent: intent, as: try ZoneNumbers.take(on: self))
+    let created = try integer("SELECT created_ms FROM zone WHERE id = \(zone.id)") ?? 0
     // What tells it is about to go.
     let leased = LeaseTime.of(
       host: Administration.hostMilliseconds, given: try GivenTimes.last(self), isServed: isServed)
-    try run(
-      """
-      UPDATE zone SET generation = ?, parent_generation = ?, parent_sequence = ?,
-        parent_chain = ?, intent = ?, head = 0, chain = ?, next_object = 1, replacements = ?
-      WHERE id = ?
-      """,
-      .blob(next.generation.bytes), .blob(zone.generation.bytes),
-      .integer(Int64(clamping: zone.head)), .blob(zone.chain.bytes), .text(intent.rawValue),
-      .blob(next.chain.bytes), .blob(next.replacements.bytes), .integer(zone.id))
-    try empty(zone)
-    // The log begins anew: what was lost of the one before fits nowhere in it.
-    try ZoneBounds.forgetPutBack(of: zone, on: self)
-    try TokenBindings.begin(anewIn: zone.id, on: self)
-    try LargeValues.letGo(of: zone.id, at: leased, on: self)
+    try EnrolmentCodes.move(from: zone.id, to: next.id, on: self)
+    try LeavingZones.leave(zone, on: self)
+    try insert(next, createdMilliseconds: created)
+    try run("UPDATE token SET zone = ? WHERE zone = ?", .integer(next.id), .integer(zone.id))
+    try TokenBindings.begin(anewIn: next.id, on: self)
+    try LargeValues.move(from: zone.id, to: next.id, at: leased, on: self)
   }
 
   /// Deletes a zone with its log and its tokens, all at once: for a database that nobody serves.
   func delete(_ zone: ZoneRecord) throws {
     try LeavingZones.leave(zone, on: self)
     while try LeavingZones.takeAway(on: self) {}
-  }
-
-  /// Deletes a zone's log with all that is kept of it.
-  private func empty(_ zone: ZoneRecord) throws {
-    let first = LogPosition.of(zone: zone.id, number: 0)
-    let end = LogPosition.of(zone: zone.id &+ 1, number: 0)
-    for table in ["log", "object", "purged"] {
-      try run(
-        "DELETE FROM \(table) WHERE position >= ? AND position < ?", .integer(first),
-        .integer(end))
-    }
-    // Each replica takes another ID for the new log: those of the old one would fill the zone in time.
-    for table in [
-      "identity", "claim", "tombstone", "replica", "sighting", "staged", "staging", "purge",
-      "purge_file", "zone_property", "forgotten_replica",
-    ] {
-      try run("DELETE FROM \(table) WHERE zone = ?", .integer(zone.id))
-    }
   }
 }
 
