@@ -34,7 +34,7 @@ actor StoreWorker {
   /// When the sync began that is under way.
   var syncStart: ContinuousClock.Instant?
   /// Entries of the log that are set aside, as far as was told.
-  private var parked: Set<UInt64> = []
+  private var parked: Set<String> = []
   /// What the store lost, as far as was told.
   var toldLost: LostCommits?
   /// The store that lay at the path when it was opened last.
@@ -183,7 +183,7 @@ actor StoreWorker {
 
   /// Counts what was set aside since the last time that it was told.
   func noteSetAside(in summary: inout SyncSummary, by connection: Connection) throws {
-    let now = Set(try SyncEngine.parked(of: connection.store).map(\.sequence))
+    let now = Set(try SyncEngine.parked(of: connection.store).map(\.lastingNumber))
     summary.noteSetAside(now, since: parked)
     parked = now
   }
@@ -369,7 +369,7 @@ actor StoreWorker {
     let connection = Connection(
       store: store,
       engine: SyncEngine(store: store, transport: curl, options: way.options), curl: curl, way: way)
-    parked = Set(try SyncEngine.parked(of: store).map(\.sequence))
+    parked = Set(try SyncEngine.parked(of: store).map(\.lastingNumber))
     noteLost(try store.lostCommits())
     self.connection = connection
     return connection

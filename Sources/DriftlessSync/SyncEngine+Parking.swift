@@ -65,13 +65,9 @@ extension SyncEngine {
         < (b.sequence, b.object?.uuidString ?? "", b.property ?? "", b.former ?? 0)
     }
     let counts = all.reduce(into: [UInt64: Int]()) { $0[$1.sequence, default: 0] += 1 }
-    var parts: [UInt64: Int] = [:]
     return all.map { entry in
       var entry = entry
-      if counts[entry.sequence] ?? 0 > 1 {
-        parts[entry.sequence, default: 0] += 1
-        entry.part = parts[entry.sequence]
-      }
+      if !entry.isEntry || counts[entry.sequence] ?? 0 > 1 { entry.part = entry.lastingPart }
       entry.isAccepted = accepted.covers(entry)
       return entry
     }
@@ -79,14 +75,17 @@ extension SyncEngine {
 
   /// Those of what is set aside that a person names.
   ///
-  /// - Throws: `SyncError` (`unknownElement`) where there is none.
+  /// - Throws: `SyncError` (`unknownElement`) where there is none, and where a part means several.
   static func named(
     _ sequence: UInt64?, _ part: Int?, among parked: [ParkedEntry], of store: PersistentStore
   ) throws -> [ParkedEntry] {
-    let meant = parked.filter {
-      (sequence ?? $0.sequence) == $0.sequence && (part == nil || ($0.part ?? 1) == part)
-    }
+    let meant = parked.filter { $0.isMeant(by: sequence ?? $0.sequence, part) }
     if let sequence, meant.isEmpty { throw SyncError.notParked(sequence, part, store) }
+    if let sequence, let part, meant.count > 1 {
+      throw SyncError(
+        .unknownElement, "\(meant.count) that are set aside have the number \(sequence).\(part).",
+        suggestion: "Name all of entry \(sequence): \(sequence)")
+    }
     return meant
   }
 
@@ -127,7 +126,7 @@ extension SyncEngine {
       if let sequence, count == 0 { throw SyncError.notParked(sequence, nil, store) }
       var accepted = try AcceptedParking.load(transaction)
       for entry in parked where sequence == nil || entry.sequence == sequence {
-        accepted.takeBack(entry)
+        accepted.takeBack(entry, beside: parked)
       }
       try accepted.save(parked, transaction)
       return count
@@ -145,11 +144,11 @@ extension SyncEngine {
     for entry in meant {
       if let id = entry.former {
         try FormerParking.ask(id: id, on: transaction.connection)
-      } else if entry.object == nil {
+      } else if entry.isEntry {
         try Parking.ask(entry: entry.sequence, on: transaction.connection)
         _ = try NamesLeftOut.ask(entry.sequence, transaction)
       }
-      accepted.takeBack(entry)
+      accepted.takeBack(entry, beside: parked)
     }
     try accepted.save(parked, transaction)
   }

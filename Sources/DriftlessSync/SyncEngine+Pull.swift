@@ -36,7 +36,7 @@ extension SyncEngine {
         try await self.runPull(waitSeconds: waitSeconds, allowsMassDelete, &$0)
         try await self.mendValues()
       }
-      return try self.endTurn(report) { try self.tellSetAside() }
+      return try self.endTurn(report, inTurn: inTurn) { try self.tellSetAside() }
     }
   }
 

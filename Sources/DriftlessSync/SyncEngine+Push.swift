@@ -60,7 +60,7 @@ extension SyncEngine {
         }
         try await self.mendValues()
       }
-      let turn = try self.endTurn(report) {
+      let turn = try self.endTurn(report, inTurn: inTurn) {
         try self.tellSetAside()
         try self.tellWaitingDeletes(allowsMassDelete)
       }

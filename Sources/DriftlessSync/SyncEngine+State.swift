@@ -44,7 +44,9 @@ extension SyncEngine {
     try store.checkFileIdentity()
     guard try store.read({ try $0.isNotedAsCopy }) else { return }
     if try bookkeep({ try Self.renewCopy($0) }) {
-      log.warning("The store's file was copied or put back: it is a replica of its own from now on")
+      log.warning(
+        "The store's file was copied or put back, or a file beside it was removed (-driftless-file, -driftless-lock): it is a replica of its own from now on"
+      )
     }
   }
 

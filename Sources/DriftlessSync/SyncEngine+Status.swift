@@ -71,6 +71,14 @@ extension SyncEngine {
     return (server, state.zone)
   }
 
+  /// The same of a store whose record may be damaged, for who enrols it again.
+  package static func knownHome(of store: PersistentStore) throws -> (server: URL, zone: String)? {
+    guard let home = try store.read({ try ReplicaState.home(from: $0.connection) }),
+      let server = URL(string: home.server)
+    else { return nil }
+    return (server, home.zone)
+  }
+
   /// What a push would carry: objects that were made and deleted in between do not count.
   ///
   /// - Parameter ends: edits of relationships that are said from their other ends by now.

@@ -101,6 +101,8 @@ public actor SyncEngine {
   var valueTurn = ValueTurn()
   /// So long a sync of a loop takes for them.
   var valueTurnSeconds = SyncTuning.mendedValueSeconds
+  /// So many bytes of them one sync sends, or fetches.
+  var mendedValueBytesMax = SyncTuning.mendedValueBytesMax
   /// What it knows of large values that are not where they belong.
   var valueMemory = ValueMemory()
   /// The server may keep parts of a push that was stale.

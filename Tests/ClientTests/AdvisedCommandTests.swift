@@ -46,6 +46,29 @@ struct AdvisedCommandTests {
     #expect(AdvisedCommand.naming(store: "a.sqlite", in: text) == text)
   }
 
+  @Test(
+    "Who runs a command is not told to run it, and is told what was to come after it",
+    arguments: [
+      (
+        "The file is damaged: keep a copy. See what is: syncctl store check a.sqlite. Then put back a backup; or make it anew",
+        "The file is damaged: keep a copy. Then put back a backup; or make it anew"
+      ),
+      (
+        "Run syncctl store check FILE, and restore the file from a copy.",
+        "Restore the file from a copy."
+      ),
+      ("Run syncctl store check FILE, then syncctl enroll --anew.", "syncctl enroll --anew."),
+      ("Nothing was saved. Run syncctl store check FILE.", "Nothing was saved."),
+      (
+        "Nothing was changed. Run syncctl store check FILE; update Driftless, and report it.",
+        "Nothing was changed. Update Driftless, and report it."
+      ),
+      ("try again", "try again"),
+    ])
+  func leftOut(text: String, expected: String) {
+    #expect(AdvisedCommand.leavingOut("store check", in: text) == expected)
+  }
+
   @Test("A path with spaces is one word")
   func quoted() {
     #expect(

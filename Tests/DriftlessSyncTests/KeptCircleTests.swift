@@ -1,9 +1,9 @@
-import Driftless
 import DriftlessProtocol
 import DriftlessTesting
 import Foundation
 import Testing
 
+@testable import Driftless
 @testable import DriftlessSync
 
 /// What the zone never heard of what a model has no more: each of it is told, and comes back when the model has it again.
@@ -38,6 +38,7 @@ struct KeptCircleTests {
   }
 
   /// - Returns: the identities of the links.
+  @discardableResult
   private func make(_ count: Int, named: Bool, _ replica: TestReplica) throws -> [UUID] {
     var links: [UUID] = []
     try replica.save { context in
@@ -80,6 +81,100 @@ struct KeptCircleTests {
       }
       #expect(try SyncEngine.check(replica.store).isSound)
     }
+  }
+
+  /// A store with links of which the journal has each, as a migration left it, and that are gone.
+  ///
+  /// - Parameter isRing: whether the last one requires the first; else one that nobody has.
+  private func gone(_ count: Int, isRing: Bool) async throws -> (replica: TestReplica, [UUID]) {
+    let link = EntityDescription("Link")
+    link.properties = [
+      Self.required("next", "Link", "formers"),
+      RelationshipDescription("formers", to: "Link", inverse: "next", toMany: true),
+    ]
+    let fleet = try await Fleet(1, ManagedObjectModel(entities: [link]))
+    let (replica, links) = (fleet[0], (0..<count).map { _ in UUID() })
+    let layout = try #require(replica.store.model.entitiesByName["Link"]).layout
+    let next = try #require(layout.index(named: "next"))
+    let entries = links.enumerated().map { number, object in
+      var row = [PropertyValue](repeating: .null, count: layout.slots.count)
+      row[next] = .uuid(number + 1 < count ? links[number + 1] : isRing ? links[0] : UUID())
+      return (Self.dropped(object), Journal.Values(row: row))
+    }
+    _ = try replica.store.write(TransactionInfo()) { transaction in
+      if try EngineTables.needCreation(transaction) { try EngineTables.create(in: transaction) }
+      try Journal.append(entries, on: transaction.connection)
+    }
+    return (replica, links)
+  }
+
+  private static func dropped(_ object: UUID, by transaction: Int64 = 0) -> JournalEntry {
+    JournalEntry(
+      number: 0, object: object, entity: "Link", property: nil, policy: "deleteWins", base: nil,
+      local: nil, remote: nil, kept: nil, outcome: .remote, origin: RemoteSide.unknown.origin,
+      localTime: HybridTime(rawValue: 1), remoteTime: HybridTime(rawValue: 0),
+      transaction: transaction, sequence: 0, explanation: "It went.")
+  }
+
+  @Test(
+    "A chain of a hundred thousand that require each other is looked through, and none comes back alone"
+  )
+  func chain() async throws {
+    let (replica, _) = try await gone(100_000, isRing: false)
+    let error = #expect(throws: SyncError.self) {
+      try SyncEngine.undo(conflict: 1, of: replica.store)
+    }
+    #expect(error?.suggestion == "Bring that one back first.", "\(error as Any)")
+  }
+
+  @Test("A ring of ten thousand that require each other comes back as one")
+  func ring() async throws {
+    let (replica, links) = try await gone(10_000, isRing: true)
+    try SyncEngine.undo(conflict: 1, of: replica.store)
+    #expect(try replica.identities(of: "Link").count == links.count)
+    #expect(try replica.reference(links[links.count - 1], "next") == links[0])
+    #expect(try replica.conflicts.allSatisfy { $0.decision == .local })
+  }
+
+  @Test(
+    "What the journal has of an object from before it went with another one does not come back with that"
+  )
+  func older() async throws {
+    let (replica, links) = try await gone(2, isRing: true)
+    let newer = try replica.store.write(TransactionInfo()) { transaction -> [Int64] in
+      let connection = transaction.connection
+      // The second went once more, twice, and what it required then had nothing to tell.
+      let row = try #require(try Journal.entry(2, on: connection)).values.row
+      try Journal.append(
+        [
+          (Self.dropped(links[1]), .init(row: row)),
+          (Self.dropped(links[1], by: 7), .init(row: row)),
+        ], on: connection)
+      return [3, 4]
+    }.0
+    for number in newer {
+      #expect(throws: SyncError.self) { try SyncEngine.undo(conflict: number, of: replica.store) }
+    }
+    #expect(try replica.identities(of: "Link").isEmpty)
+    try SyncEngine.undo(conflict: 1, of: replica.store)
+    #expect(try replica.identities(of: "Link").count == 2)
+  }
+
+  @Test(
+    "What a migration drops is counted with what it takes of memory, numbers and references too")
+  func held() async throws {
+    let fleet = try await Fleet(1, ring(2, isOwn: false, version: 0))
+    try make(2, named: false, fleet[0])
+    let source = fleet[0].store
+    let destination = ring(0, isOwn: false, version: 1)
+    let plan = try MigrationPlan(
+      from: source.model, source.schema.entities, to: destination,
+      StoreConfiguration(nil, of: destination).entityNames)
+    let losses = try MigrationLosses(plan, source, isMapped: false)
+    #expect(try losses.held(of: source)?.count == 2)
+    #expect(
+      try losses.held(of: source, bytesMax: 2 * MemoryLayout<EngineRows.UnsentChange>.stride) == nil
+    )
   }
 
   @Test("A delete that was not sent before its entity went is told")

@@ -99,6 +99,29 @@ struct LostFileSyncTests {
     #expect(try await photos(one) == kept)
   }
 
+  @Test(
+    "A value whose file is gone, and that another zone had, is not told as never sent")
+  func offeredAlone() async throws {
+    let one = try await replica("one")
+    try await insert("a", Self.large, into: one)
+    _ = try await one.engine.sync()
+    _ = try loseFiles(of: one)
+    zone.renew()
+    // It is offered, and not sent so far.
+    _ = try await one.engine.pull()
+    #expect(try SyncEngine.status(of: one.store).pending.objects == 1)
+    #expect(try one.store.lostValues().count == 1)
+    #expect(try SyncEngine.unsentLostValues(of: one.store) == 0)
+    // Another one made here since is.
+    try await edit(one) { context in
+      let photo = try context.insert(entityNamed: "Photo")
+      photo["image"] = Self.large + Data([1])
+    }
+    try FileManager.default.removeItem(at: directory.file("aside"))
+    _ = try loseFiles(of: one)
+    #expect(try SyncEngine.unsentLostValues(of: one.store) == 1)
+  }
+
   @Test("An edit whose value's file is gone waits for it, and all else is sent and taken")
   func pending() async throws {
     let (one, two) = (try await replica("one"), try await replica("two"))
@@ -205,7 +228,7 @@ struct LostFileSyncTests {
     for report in [try await one.engine.verify(), try await one.engine.repair()] {
       let found = report.differences.filter { !$0.isRepaired }
       #expect(!report.isEqual)
-      #expect(found.contains { $0.property == "image" && $0.isLost == true && $0.zone == nil })
+      #expect(found.contains { $0.property == "image" && $0.isUnsent == true && $0.zone == nil })
     }
     #expect(try one.store.giveUpLostValues() == 1)
     _ = try await one.engine.sync()

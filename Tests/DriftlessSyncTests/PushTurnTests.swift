@@ -14,29 +14,15 @@ struct PushTurnTests {
   @Test("A push beside a loop sends all, and what is saved meanwhile goes between the pieces")
   func push() async throws {
     let shop = try await ValueShop(2)
-    let photo = ValueShop.bytes(3 << 20 + 5000)
-    let id = try shop[0].insert("Item", ["title": .string("a"), "blob": .data(photo)])
-    let (store, zone) = (shop[0].store, shop.zone)
-    let heads = Mutex<[UInt64]>([])
-    shop.ways[0].set(
-      .init(beforePut: {
-        let isFirst = heads.withLock { heads in
-          heads.append(zone.head)
-          return heads.count == 1
-        }
-        guard isFirst else { return }
-        let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
-        try context.insert(entityNamed: "Item").setValue("own", forKey: "title")
-        try context.save()
-      }))
+    let sent = try shop.sendPhotoInPieces()
     await shop[0].engine.takeTurns(ofSeconds: 0)
     let report = try await shop[0].engine.pushInTurns(allowingMassDelete: false)
     #expect(report.objects == 2)
-    #expect(heads.withLock { $0 } == [0, 1, 1, 1])
-    #expect(shop.ways[0].bytes.sent == photo.count)
+    #expect(sent.heads == [0, 1, 1, 1])
+    #expect(shop.ways[0].bytes.sent == sent.photo.count)
     #expect(try shop[0].status.pending.isEmpty)
     try await shop[1].sync()
-    #expect(try shop[1].value(id, "blob") == .data(photo))
+    #expect(try shop[1].value(sent.id, "blob") == .data(sent.photo))
   }
 
   @Test("A push alone sends all that waits, with its large values")
@@ -93,5 +79,35 @@ struct PushTurnTests {
     #expect(shop.ways[0].bytes.sent == photo.count, "no byte went twice")
     try await shop[0].sync()
     #expect(try shop[0].value(id, "blob") == .data(photo))
+  }
+
+  @Test(
+    "Who syncs or pulls by itself hears of deletes that wait, also where more values are left than one sync takes",
+    arguments: [true, false])
+  func waitingBesideValues(isOwn: Bool) async throws {
+    let shop = try await ValueShop(1)
+    var options = SyncOptions()
+    options.massDelete.floor = 8
+    options.largeValueBytesMin = 1000
+    let replica = try await TestReplica(
+      "careful", zone: shop.zone, clock: shop.clock, transport: shop.ways[0], options: options)
+    let items = try (0..<40).map { try replica.insert("Item", ["title": .string("\($0)")]) }
+    let photo = ValueShop.bytes(2 << 20)
+    try replica.insert("Item", ["blob": .data(photo)])
+    try await replica.sync()
+    try await shop[0].sync()
+    let deleting = isOwn ? replica : shop[0]
+    for item in items.prefix(30) { try deleting.delete(item) }
+    // So few are nothing to the other one: it gives no word on them.
+    if !isOwn { try await shop[0].sync() }
+    // The zone gets it back, a piece a sync.
+    shop.zone.changeValues { $0.lose(LargeValue(of: photo)?.digest ?? Data()) }
+    await replica.engine.mend(bytesMax: 1)
+    let before = shop.ways[0].bytes.sent
+    let error = await #expect(throws: SyncError.self) {
+      if isOwn { _ = try await replica.engine.sync() } else { _ = try await replica.engine.pull() }
+    }
+    #expect(error?.code == .massDelete)
+    #expect(shop.ways[0].bytes.sent - before == 1 << 20, "one of two pieces went")
   }
 }

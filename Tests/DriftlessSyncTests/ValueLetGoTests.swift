@@ -101,6 +101,23 @@ struct ValueLetGoTests {
     #expect(try await shop[1].engine.letGoValues().keepsAll == nil)
   }
 
+  @Test(
+    "Of several that were asked for, one that is fetched on first use is enough: the store does not keep all",
+    arguments: [true, false])
+  func keepsSome(isLast: Bool) async throws {
+    let (shop, _) = try await Self.photos()
+    let store = shop[1].store
+    for key in isLast ? ["title", "blob"] : ["blob", "title"] {
+      try SyncEngine.askToLetGo(of: store, key: key)
+    }
+    try await shop[1].sync()
+    let report = try #require(try SyncEngine.letGoReport(of: store))
+    #expect(report.keepsAll == nil && report.values == 1, "\(report)")
+    for key in ["title", "note"] { try SyncEngine.askToLetGo(of: store, key: key) }
+    try await shop[1].sync()
+    #expect(try SyncEngine.letGoReport(of: store)?.keepsAll == true)
+  }
+
   @Test("What the zone lost, or never had by itself, stays")
   func notHeld() async throws {
     let (shop, ids) = try await Self.photos(2)

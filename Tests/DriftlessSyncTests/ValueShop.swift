@@ -4,6 +4,7 @@ import DriftlessSQLite
 import DriftlessSync
 import DriftlessTesting
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -82,6 +83,23 @@ struct ValueShop {
     return syncs
   }
 
+  /// Has the first replica a photo to send, of four pieces, and saves an object of its own while the first of them goes.
+  func sendPhotoInPieces() throws -> SentPhoto {
+    let photo = Self.bytes(3 << 20 + 5000)
+    let sent = SentPhoto(
+      photo: photo,
+      id: try replicas[0].insert("Item", ["title": .string("a"), "blob": .data(photo)]))
+    let (store, zone) = (replicas[0].store, zone)
+    ways[0].set(
+      .init(beforePut: {
+        guard sent.note(zone.head) else { return }
+        let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
+        try context.insert(entityNamed: "Item").setValue("own", forKey: "title")
+        try context.save()
+      }))
+    return sent
+  }
+
   /// Pieces of values in a store.
   func pieces(_ index: Int) throws -> Int {
     let count = try replicas[index].store.read {
@@ -94,6 +112,26 @@ struct ValueShop {
   static func bytes(_ count: Int, _ seed: UInt64 = 1) -> Data {
     var numbers = SeededNumbers(seed: seed)
     return Data((0..<count).map { _ in UInt8(truncatingIfNeeded: numbers.next()) })
+  }
+}
+
+/// A photo that is sent in pieces.
+final class SentPhoto: Sendable {
+  let photo: Data
+  let id: UUID
+  private let told = Mutex<[UInt64]>([])
+
+  init(photo: Data, id: UUID) { (self.photo, self.id) = (photo, id) }
+
+  /// Where the zone stood when each piece began.
+  var heads: [UInt64] { told.withLock { $0 } }
+
+  /// - Returns: whether this is the first piece.
+  func note(_ head: UInt64) -> Bool {
+    told.withLock { heads in
+      heads.append(head)
+      return heads.count == 1
+    }
   }
 }
 

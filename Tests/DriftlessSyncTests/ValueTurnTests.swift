@@ -86,30 +86,16 @@ struct ValueTurnTests {
   )
   func sending() async throws {
     let shop = try await ValueShop(2)
-    let photo = ValueShop.bytes(3 << 20 + 5000)
-    let id = try shop[0].insert("Item", ["title": .string("a"), "blob": .data(photo)])
-    let (store, zone) = (shop[0].store, shop.zone)
-    let heads = Mutex<[UInt64]>([])
-    shop.ways[0].set(
-      .init(beforePut: {
-        let isFirst = heads.withLock { heads in
-          heads.append(zone.head)
-          return heads.count == 1
-        }
-        guard isFirst else { return }
-        let context = ManagedObjectContext(PersistentStoreCoordinator(store: store))
-        try context.insert(entityNamed: "Item").setValue("own", forKey: "title")
-        try context.save()
-      }))
+    let sent = try shop.sendPhotoInPieces()
     #expect(await shop.runInTurns(0) >= 4)
     // The save is in the zone before the second piece goes, and the value is sent once.
-    #expect(heads.withLock { $0 } == [0, 1, 1, 1])
-    #expect(shop.ways[0].bytes.sent == photo.count)
+    #expect(sent.heads == [0, 1, 1, 1])
+    #expect(shop.ways[0].bytes.sent == sent.photo.count)
     #expect(try shop[0].status.pending.isEmpty)
     try await shop[1].sync()
-    #expect(try shop[1].value(id, "blob") == .data(photo))
+    #expect(try shop[1].value(sent.id, "blob") == .data(sent.photo))
     #expect(try shop[1].identities(of: "Item").count == 2)
-    #expect(try SyncEngine.check(store).isSound)
+    #expect(try SyncEngine.check(shop[0].store).isSound)
     #expect(try shop.pieces(0) == 0)
   }
 

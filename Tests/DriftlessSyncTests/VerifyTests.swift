@@ -138,6 +138,8 @@ struct VerifyTests {
     try await expectMended(shop) { $0.kind == .deleted && $0.object == item }
     let journal = try #require(try shop.replica.conflicts.last)
     #expect(journal.object == item && journal.outcome == .remote)
+    // Its local time is none of an edit.
+    #expect(journal.policy == "repair", "\(journal)")
   }
 
   @Test("No repair takes most of a store out without a person's word")

@@ -338,4 +338,5 @@ struct WantedValueTests {
 
 extension SyncEngine {
   func takeTurns(ofSeconds seconds: Int) { valueTurnSeconds = seconds }
+  func mend(bytesMax: Int) { mendedValueBytesMax = bytesMax }
 }

@@ -41,6 +41,37 @@ import Testing
     }
   }
 
+  @Test("Two imports of one sale each, of equal lines and at once, are two sales")
+  func equalImports() throws {
+    let directory = try TemporaryDirectory()
+    let text = ModelText(entities: [
+      .init(name: "Item", attributes: [("name", "String", nil), ("stock", "Integer 64", nil)])
+    ])
+    let model = try writeModel(text.xml, named: "Items", in: directory)
+    let url = directory.file("items.sqlite")
+    #expect(
+      try Programs.run("syncctl", ["init", "--store", url.path, "--model", model.path]).status == 0)
+    try importItem("first", into: url, directory)
+    let sales = directory.file("sales.jsonl")
+    let line = #"{"op":"update","entity":"Item","id":"1","add":{"stock":1}}"# + "\n"
+    try Data(line.utf8).write(to: sales)
+    let rounds = 5
+    for _ in 0..<rounds {
+      let tills = try (0..<4).map { _ -> Process in
+        let process = Process()
+        process.executableURL = Programs.url("syncctl")
+        process.arguments = ["import", "--store", url.path, sales.path]
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        return process
+      }
+      for till in tills { till.waitUntilExit() }
+      #expect(tills.map(\.terminationStatus) == [0, 0, 0, 0])
+    }
+    let export = try Programs.run("syncctl", ["export", "--store", url.path]).output
+    #expect(export.contains(#""stock":\#(4 * rounds)"#), "\(export)")
+  }
+
   private func importItem(
     _ name: String, into store: URL, _ directory: TemporaryDirectory, operation: String = "insert"
   ) throws {

@@ -63,6 +63,7 @@ struct OpenedFileTests {
       "files of the system, and the lock file beside a store",
     "Client/SyncControl/Commands/ImportCommand.swift":
       "lines to be imported, once SQLite has told that it is no database",
+    "Client/SyncControl/Import/ImportPresence.swift": "the lock file beside a store",
     "Client/SyncControl/Diff/ExportLines.swift": temporary,
     "Client/SyncControl/Import/ImportPipe.swift": temporary,
     "Client/SyncControl/Generate/GeneratedFile.swift": "source text",

@@ -94,6 +94,11 @@ struct ConflictsUndoCommand: ControlCommand {
     await DaemonClient.wake(store: target.url)
     try output.put(
       ConflictReport(entry: entry), lines: ConflictText.lines(entry, ObjectLabels(store)))
+    if entry.outcome == .combined, let property = entry.property {
+      output.note(
+        "\(property) was made of both sides, and is now what one side had: what the other one added, or wrote, is out of it. To have it in "
+          + "again, set it by hand; the conflict has both values")
+    }
   }
 }
 

@@ -17,7 +17,7 @@ struct EnrollCommand: ControlCommand {
       (- for standard input), the variable SYNCCTL_CODE, the prompt, or --code, which others of this host see \
       while the command runs; and this host makes its token itself. What was stopped on the way \
       goes on when the same command is said again. Enrolling again with the same zone replaces the token and the server's address, and the \
-      zone's name where it was renamed; --server may be left out then, where the server is the same.
+      zone's name where it was renamed; --server and --zone may be left out then, where they are the same.
       A server with a private authority needs --ca once: every later command and syncd take the \
       certificates that are kept beside the store then. So it is with --client-certificate, for a server that \
       lets in who shows a certificate of its own.
@@ -39,8 +39,10 @@ struct EnrollCommand: ControlCommand {
       The server's address: https://HOST or http://127.0.0.1:PORT; if not given, that of the store's zone.
       """)
   var server: String?
-  @Option(name: .long, help: "The zone's name.")
-  var zone: String
+  @Option(
+    name: .customLong("zone"),
+    help: "The zone's name; if not given, that of the zone in which the store is.")
+  var namedZone: String?
   @Option(
     name: .long, help: "A file that holds the token alone, or - for standard input.",
     completion: .file())
@@ -149,10 +151,11 @@ struct EnrollCommand: ControlCommand {
   }
 
   func perform() async throws {
-    let named = try server.map { try Self.address($0, zone: zone) }
+    let named = try server.map { try Self.address($0, zone: namedZone ?? "NAME") }
     if let named { try ServerAddress.check(named, allowsPlaintext: allowPlaintext) }
     let store = try model.open(target.url, output)
-    let address = try named ?? knownServer(of: store)
+    let zone = try namedZone ?? knownZone(of: store)
+    let address = try named ?? knownServer(of: store, zone: zone)
     // A record that is damaged may not be read, and is forgotten.
     if !anew { _ = try SyncEngine.status(of: store) }
     try SyncEngine.checkLayout(of: store)
@@ -161,7 +164,7 @@ struct EnrollCommand: ControlCommand {
     let authorities = try trusted()
     let client = try shown()
     // The token of one server is no other's.
-    let home = try? SyncEngine.home(of: store)
+    let home = try? SyncEngine.knownHome(of: store)
     let isSame = home.map { $0.server.isSameServer(as: address) } ?? false
     let given = try given(besideStore: isSame, otherHome: isSame ? nil : home?.server)
     var enrolment: EnrolmentFile?
@@ -272,8 +275,8 @@ struct EnrollCommand: ControlCommand {
   }
 
   /// The server that a store is enrolled with already.
-  private func knownServer(of store: PersistentStore) throws -> URL {
-    guard let server = try? SyncEngine.home(of: store)?.server else {
+  private func knownServer(of store: PersistentStore, zone: String) throws -> URL {
+    guard let server = try? SyncEngine.knownHome(of: store)?.server else {
       throw Failure(
         .usage, code: "usage", "\(target.store) is enrolled with no server: --server is missing.",
         suggestion:
@@ -281,6 +284,15 @@ struct EnrollCommand: ControlCommand {
     }
     try ServerAddress.check(server, allowsPlaintext: allowPlaintext)
     return server
+  }
+
+  /// The name of the zone in which a store is already.
+  private func knownZone(of store: PersistentStore) throws -> String {
+    if let zone = try? SyncEngine.knownHome(of: store)?.zone { return zone }
+    throw Failure(
+      .usage, code: "usage", "\(target.store) is enrolled with no zone: --zone is missing.",
+      suggestion: "syncctl enroll --store \(target.store.shellWord) "
+        + "--server \(server?.shellWord ?? "URL") --zone NAME")
   }
 
   /// The zone's own address is what one has at hand, and not what is asked for.

@@ -58,6 +58,11 @@ struct ImportCommand: ControlCommand {
       let store = try model.open(target.url, output)
       let (bytes, size) = try read()
       let progress = CommandProgress()
+      // One long line may take as long as a file.
+      if size > 0 {
+        progress.note(
+          CommandProgress.Step(doing: "importing", unit: "KiB", done: 0, total: size >> 10))
+      }
       let importer = Importer(
         store: store, author: author, source: file, skippedLines: skip,
         onlyMissing: onlyMissing,

@@ -39,9 +39,7 @@ struct ParkedNumber: ExpressibleByArgument, CustomStringConvertible {
 
   var description: String { "\(sequence)" + (part.map { ".\($0)" } ?? "") }
 
-  func means(_ entry: ParkedEntry) -> Bool {
-    entry.sequence == sequence && (part == nil || entry.part ?? 1 == part)
-  }
+  func means(_ entry: ParkedEntry) -> Bool { entry.isMeant(by: sequence, part) }
 }
 
 struct ParkedListCommand: ControlCommand {
@@ -73,7 +71,7 @@ struct ParkedShowCommand: ControlCommand {
   @OptionGroup var target: StoreArguments
   @Argument(
     help:
-      "The entry's number, as the list shows it: of several with one, 41.2 is the second, and 41 all."
+      "The entry's number, as the list shows it: 41 is all that is set aside of entry 41, and 41.204817365 one part."
   )
   var number: ParkedNumber
   @OptionGroup var output: OutputOptions
@@ -103,7 +101,8 @@ struct ParkedRetryCommand: ControlCommand {
     discussion: "Example: syncctl parked retry --store shop.sqlite")
 
   @OptionGroup var target: StoreArguments
-  @Argument(help: "The entry's number, as the list shows it; without it, all.")
+  @Argument(
+    help: "The entry's number, or that of a part, as the list shows it; without it, all.")
   var number: ParkedNumber?
   @OptionGroup var output: OutputOptions
 
@@ -129,7 +128,8 @@ struct ParkedAcceptCommand: ControlCommand {
       """)
 
   @OptionGroup var target: StoreArguments
-  @Argument(help: "The entry's number, as the list shows it; without it, all.")
+  @Argument(
+    help: "The entry's number, or that of a part, as the list shows it; without it, all.")
   var number: ParkedNumber?
   @OptionGroup var output: OutputOptions
 

@@ -340,7 +340,8 @@ struct ValuesLetGoCommand: ControlCommand {
     guard report.kept > 0 else { return gone }
     let stay =
       "\(gone); \(values(report.kept)) of \(report.bytesKept) bytes stay: the zone does not have "
-      + "\(report.kept == 1 ? "it by itself" : "them by themselves"), or not yet (what waits to be sent goes with syncctl sync)"
+      + "\(report.kept == 1 ? "it by itself" : "them by themselves"), or not yet (what waits to be sent goes with syncctl sync), "
+      + "or what is here is not what it has (syncctl verify)"
     guard let unknown = report.unknown else { return stay }
     return
       "\(stay); of \(unknown) of them it has not said so far whether it does: run it again"

@@ -13,6 +13,8 @@ struct ImportCourse {
   var adds: Bool
   /// Those whose lines alone are wanted; nil for all.
   let missing: MissingObjects?
+  /// The import, for others that look at how far it came.
+  private let number: Int64?
   /// By what the lines are kept that were passed over.
   private let passedOver: PassedOverLines?
 
@@ -21,8 +23,9 @@ struct ImportCourse {
   ///   - places: How far imports of the file came before.
   init(
     of bytes: ImportBytes, after skipped: Int, _ places: [ImportPlace], in store: PersistentStore,
-    _ shapes: ImportShapes, onlyMissing: Bool
+    _ shapes: ImportShapes, onlyMissing: Bool, by presence: ImportPresence?
   ) throws {
+    number = presence?.number
     let place = places.first { $0.line == skipped }
     let passed = try place?.passedOver.map { lines in
       try store.read { try lines.all(through: skipped, $0) }
@@ -54,7 +57,7 @@ struct ImportCourse {
     let place: ImportPlace?
     do throws(ImportBytes.ReadFailure) {
       place = try ImportPlace(
-        reader, of: bytes, waitingLine: awaited.firstLine, passedOver: passedOver)
+        reader, of: bytes, waitingLine: awaited.firstLine, passedOver: passedOver, by: number)
     } catch {
       throw ImportError(line: reader.number, "the file cannot be read: \(error.reason)")
     }

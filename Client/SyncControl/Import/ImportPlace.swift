@@ -12,6 +12,8 @@ struct ImportPlace: Equatable {
   static let setting = "import.places"
   /// The same of those with lines that were passed over: programs of before can read none of them, and take them for damage.
   static let missingSetting = "import.placesOfMissing"
+  /// The import that each of these is of, where that may be under way: a line each, with its number before the words of the place.
+  static let ownerSetting = "import.owners"
   /// What programs of before kept, of one file.
   static let formerSetting = "import.place"
   /// How many bytes at the file's beginning, and before the place, tell it from another one.
@@ -26,16 +28,20 @@ struct ImportPlace: Equatable {
   var waitingLine: Int?
   /// Where only what is missing is taken: whose lines were passed over up to there.
   var passedOver: PassedOverLines?
+  /// The import that came so far (`ImportPresence`).
+  private(set) var owner: Int64?
 
   /// Nil of a pipe, whose beginning is not kept.
   init?(
-    _ reader: LineReader, of bytes: ImportBytes, waitingLine: Int?, passedOver: PassedOverLines?
+    _ reader: LineReader, of bytes: ImportBytes, waitingLine: Int?, passedOver: PassedOverLines?,
+    by owner: Int64?
   ) throws(ImportBytes.ReadFailure) {
     guard let digest = try Self.digest(of: bytes, at: reader.position) else { return nil }
     (line, position) = (reader.number, reader.position)
     self.digest = digest
     self.waitingLine = waitingLine
     self.passedOver = passedOver
+    self.owner = owner
   }
 
   /// Nil for what cannot be read.
@@ -86,15 +92,35 @@ struct ImportPlace: Equatable {
 
   /// Those that a store has; what cannot be read is none.
   private static func all(_ transaction: ReadTransaction) throws -> [ImportPlace] {
-    try [formerSetting, setting, missingSetting].flatMap { setting -> [ImportPlace] in
+    // Two imports of equal lines have two places of equal words.
+    var owners: [Substring: [Int64]] = [:]
+    if case .text(let text)? = try transaction.setting(ownerSetting) {
+      for line in text.split(separator: "\n") {
+        let words = line.split(separator: " ", maxSplits: 1)
+        if words.count == 2, let owner = Int64(words[0]) {
+          owners[words[1], default: []].append(owner)
+        }
+      }
+    }
+    return try [formerSetting, setting, missingSetting].flatMap { setting -> [ImportPlace] in
       guard case .text(let text)? = try transaction.setting(setting) else { return [] }
-      return text.split(separator: "\n").compactMap { ImportPlace(text: $0) }
+      return text.split(separator: "\n").compactMap { line in
+        var place = ImportPlace(text: line)
+        place?.owner = owners[line]?.popLast()
+        return place
+      }
     }
   }
 
-  /// Those that a store has of a file, the furthest one last.
-  static func all(of bytes: ImportBytes, in store: PersistentStore) throws -> [ImportPlace] {
-    try store.read { try all($0) }.filter { try $0.isIn(bytes) }.sorted { $0.line < $1.line }
+  /// Those that a store has of a file, the furthest one last, without those of imports that are under way elsewhere: these are of
+  /// other files with equal lines.
+  static func all(
+    of bytes: ImportBytes, in store: PersistentStore, beside presence: ImportPresence?
+  ) throws -> [ImportPlace] {
+    try store.read { try all($0) }.filter { place in
+      if let owner = place.owner, presence?.isUnderWay(owner) == true { return false }
+      return try place.isIn(bytes)
+    }.sorted { $0.line < $1.line }
   }
 
   /// - Parameter former: what was kept of the file before.
@@ -116,6 +142,9 @@ struct ImportPlace: Equatable {
       try transaction.setSetting(
         setting, lines.isEmpty ? nil : .text(lines.joined(separator: "\n")))
     }
+    let owners = places.compactMap { place in place.owner.map { "\($0) \(place.text)" } }
+    try transaction.setSetting(
+      ownerSetting, owners.isEmpty ? nil : .text(owners.joined(separator: "\n")))
     try transaction.setSetting(formerSetting, nil)
   }
 

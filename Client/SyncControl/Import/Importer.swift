@@ -23,6 +23,7 @@ package struct Importer {
   private let onlyMissing: Bool
   private let isInterrupted: @Sendable () -> Bool
   private let progress: (@Sendable (_ line: Int, _ bytes: Int) -> Void)?
+  private let presence: ImportPresence?
 
   /// - Parameters:
   ///   - author: The author of transactions whose `save` names none.
@@ -48,6 +49,7 @@ package struct Importer {
     self.store = store
     self.author = author
     self.source = source
+    presence = ImportPresence(in: store)
   }
 
   /// Imports all lines.
@@ -64,7 +66,7 @@ package struct Importer {
 
   /// Notes that a file was imported to its end, and that somebody knows it: from here on the same file is a new one.
   func end(_ bytes: ImportBytes) throws {
-    try ImportPlace.drop(ImportPlace.all(of: bytes, in: store), in: store)
+    try ImportPlace.drop(ImportPlace.all(of: bytes, in: store, beside: presence), in: store)
   }
 
   /// Imports all lines. Until `end(_:)` the same file is refused where it would be imported twice: who was killed before it said that
@@ -73,13 +75,14 @@ package struct Importer {
     var progress = ImportProgress(line: skippedLines)
     var beginning: LineReader?
     do {
-      let places = try ImportPlace.all(of: bytes, in: store)
+      let places = try ImportPlace.all(of: bytes, in: store, beside: presence)
       if !isPlaceGiven, let place = places.last {
         throw refusal(of: place, isAtEnd: try bytes.isBlank(from: place.position))
       }
       let shapes = ImportShapes(store.schema.model)
       var course = try ImportCourse(
-        of: bytes, after: skippedLines, places, in: store, shapes, onlyMissing: onlyMissing)
+        of: bytes, after: skippedLines, places, in: store, shapes, onlyMissing: onlyMissing,
+        by: presence)
       var lines = try LineReader(bytes, only: course.missing)
       try lines.skip(skippedLines)
       beginning = lines
@@ -199,11 +202,14 @@ package struct Importer {
           if isInterrupted() { throw Stop() }
           var author = author
           if case .save(let name?) = line?.operation { author = name }
-          let context = ManagedObjectContext(coordinator)
-          context.transactionAuthor = author
           report.add(
-            try importInOnePiece(
-              lines, up: reader, of: bytes, ImportTransaction(context, shapes: shapes), &course))
+            try importInOnePiece(lines, up: reader, of: bytes, &course) {
+              let context = ManagedObjectContext(coordinator)
+              context.transactionAuthor = author
+              context.name = "import"
+              context.mergePolicy = ImportMergePolicy()
+              return ImportTransaction(context, shapes: shapes)
+            })
           report.transactions += 1
           progress = ImportProgress(
             line: reader.number, waitingLine: course.awaited.firstLine)
@@ -249,14 +255,37 @@ package struct Importer {
     }
   }
 
-  /// - Parameter reader: behind the lines.
+  /// What another program changes of its objects meanwhile is no obstacle: it is done once more, with the store for itself.
+  ///
+  /// - Parameters:
+  ///   - reader: behind the lines.
+  ///   - make: begins the transaction.
   private func importInOnePiece(
     _ lines: [ImportLine], up reader: LineReader, of bytes: ImportBytes,
-    _ transaction: ImportTransaction, _ course: inout ImportCourse
+    _ course: inout ImportCourse, _ make: () -> ImportTransaction
   ) throws -> ImportReport {
-    let context = transaction.context
-    context.name = "import"
-    context.mergePolicy = ImportMergePolicy()
+    let before = course
+    do {
+      let transaction = make()
+      try perform(lines, up: reader, &course, transaction)
+      guard !course.hasPlace else {
+        return try saveWhole(lines, up: reader, of: bytes, &course, transaction)
+      }
+      try save(transaction, lines)
+      return transaction.counts
+    } catch let failure as Failure where failure.code == ImportSave.changedMeanwhile {
+      course = before
+    }
+    let transaction = make()
+    return try saveWhole(lines, up: reader, of: bytes, &course, transaction) { course in
+      try perform(lines, up: reader, &course, transaction)
+    }
+  }
+
+  private func perform(
+    _ lines: [ImportLine], up reader: LineReader, _ course: inout ImportCourse,
+    _ transaction: ImportTransaction
+  ) throws {
     let settled = course.awaited.take(insertedBy: lines, transaction.shapes)
     try transaction.perform(lines, settling: settled)
     course.awaited.drop(overruledBy: transaction.lastWords)
@@ -267,129 +296,30 @@ package struct Importer {
     }
     for reference in transaction.awaited { course.awaited.add(reference) }
     course.adds = course.adds || lines.contains { !$0.add.isEmpty }
-    let lastLine = lines[lines.count - 1].number
-    guard course.hasPlace else {
-      try save(context, transaction, lastLine: lastLine)
-      return transaction.counts
-    }
+  }
+
+  /// Saves what lines did, with how far the file came, as one transaction.
+  ///
+  /// - Parameter first: what is done before that, where nobody else can write.
+  private func saveWhole(
+    _ lines: [ImportLine], up reader: LineReader, of bytes: ImportBytes,
+    _ course: inout ImportCourse, _ transaction: ImportTransaction,
+    after first: (inout ImportCourse) throws -> Void = { _ in }
+  ) throws -> ImportReport {
+    let context = transaction.context
     let info = TransactionInfo(author: context.transactionAuthor, contextName: context.name)
     let place = try store.writeWhole(info) {
-      try save(context, transaction, lastLine: lastLine)
+      try first(&course)
+      try save(transaction, lines)
       return try course.keepPlace(reader, of: bytes, in: $0)
     }
     course.noteSaved(place)
     return transaction.counts
   }
 
-  private func save(
-    _ context: ManagedObjectContext, _ transaction: ImportTransaction, lastLine: Int
-  ) throws {
-    do {
-      transaction.countCascades()
-      try context.save()
-    } catch let error as ValidationFailure {
-      guard let item = error.items.first else { throw error }
-      let object = context.registeredObject(for: item.objectID)
-      throw ImportError(
-        line: object.flatMap { transaction.line(of: $0) } ?? lastLine,
-        (item.error as? ValidationError).map { error in
-          let identity = object.flatMap { transaction.identity(of: $0) }
-            .map { " of \($0.uuidString.lowercased())" }
-          return "\(error.entityName).\(error.propertyName)\(identity ?? ""): \(error.message)"
-        } ?? "\(item.error)")
-    } catch let error where isOvertaken(error, transaction) {
-      throw changedMeanwhile
-    } catch let error as AccessorFailure {
-      guard let first = error.errors.compactMap({ $0 as? ObjectError }).first else { throw error }
-      throw importError(first, lastLine)
-    } catch let error as ObjectError {
-      throw importError(error, lastLine)
-    } catch let error as ConstraintConflictError {
-      throw importError(error, context, transaction, lastLine)
-    } catch let error as StoreError where error.code == .constraint {
-      throw ImportError(line: lastLine, error.message)
-    } catch let error as StoreError where error.code == .valueNotHeld {
-      throw ImportError(
-        line: try line(of: error.keys, transaction) ?? lastLine, error.message,
-        suggestion: error.suggestion)
-    } catch is SaveConflictError {
-      throw changedMeanwhile
-    }
-  }
-
-  /// No line is wrong where the store itself cannot be read.
-  private func importError(_ error: ObjectError, _ line: Int) -> ImportError {
-    guard error.code == .unreadable else { return ImportError(line: line, error.message) }
-    return ImportError(
-      line: line, error.message,
-      suggestion:
-        "see what is damaged (syncctl doctor): put lost files back beside the store, take what the zone has "
-        + "(syncctl verify --repair), or go on without them (syncctl store give-up-lost FILE); then import again"
-    )
-  }
-
-  /// The line of the first of these objects that lines of the transaction changed.
-  private func line(
-    of keys: [ObjectKey], _ transaction: ImportTransaction
-  ) throws -> Int? {
-    let identities = try store.read { reading in try keys.map { try reading.identity(of: $0) } }
-    return identities.compactMap { transaction.line(ofIdentity: $0) }.min()
-  }
-
-  private var changedMeanwhile: Failure {
-    Failure(
-      .tryAgain, code: "changed-meanwhile",
-      "Another program changed objects of the store while lines of \(source) changed them.",
-      suggestion:
-        "try again; nothing of this transaction was saved. Where no other program is at it, rows were changed past "
-        + "the library: syncctl store check FILE says which. In a store that syncs, syncctl verify --repair takes what the zone "
-        + "has of them; else make the store anew from an export of it (syncctl export, init, import)"
-    )
-  }
-
-  /// Whether a save was refused for what another program made meanwhile. No line is wrong then.
-  private func isOvertaken(_ error: any Error, _ transaction: ImportTransaction) -> Bool {
-    let isRefused =
-      error is ConstraintConflictError || (error as? StoreError)?.code == .constraint
-      || (error as? ObjectError)?.code == .identityTaken
-    return isRefused && (try? transaction.isOvertaken(in: store)) == true
-  }
-
-  /// A value as an import file has it, a text without its quotes.
-  private func told(_ value: PropertyValue) -> String {
-    if case .string(let text) = value { return text }
-    var json = JSONText()
-    json.value(value) { _, json in json.raw("null") }
-    let text = String(decoding: json.bytes, as: UTF8.self)
-    return text.hasPrefix("\"") ? String(text.dropFirst().dropLast()) : text
-  }
-
-  /// Names the line whose object takes a key that another one has.
-  private func importError(
-    _ error: ConstraintConflictError, _ context: ManagedObjectContext,
-    _ transaction: ImportTransaction, _ lastLine: Int
-  ) -> ImportError {
-    guard let conflict = error.conflicts.first else {
-      return ImportError(line: lastLine, error.description)
-    }
-    let named = conflict.conflictingObjects.compactMap { id in
-      context.registeredObject(for: id).flatMap { object in
-        transaction.line(of: object).map { (line: $0, entity: object.entity.name) }
-      }
-    }.sorted { $0.line < $1.line }
-    let entity = named.last?.entity ?? conflict.conflictingObjects.first?.entity.name ?? "object"
-    let keys = conflict.constraint.map { name in
-      "\(name) \(told(conflict.constraintValues[name] ?? .null))"
-    }.joined(separator: ", ")
-    var other = "another object has it"
-    if let id = conflict.databaseObject,
-      let identity = try? store.read({ try $0.identity(of: id.key) })
-    {
-      other = "object \(identity.uuidString.lowercased()) of the store has it"
-    } else if named.count > 1, let first = named.first {
-      other = "that of line \(first.line) would have it too"
-    }
-    return ImportError(
-      line: named.last?.line ?? lastLine, "the \(entity) would have the unique \(keys): \(other)")
+  private func save(_ transaction: ImportTransaction, _ lines: [ImportLine]) throws {
+    try ImportSave(
+      transaction, lastLine: lines[lines.count - 1].number, in: store, source: source
+    ).run()
   }
 }

@@ -216,7 +216,8 @@ struct StatusReport: Encodable {
     "the zone was replaced on purpose: the next sync keeps what the store holds in a file beside it, "
     + "and takes the zone's state"
 
-  private static let copyText = "none of its own: the store is a copy that has not synced so far"
+  private static let copyText =
+    "none of its own: the store is a copy, or files beside it were removed, and it has not synced since"
 
   private var pendingText: String {
     let pending = status.pending

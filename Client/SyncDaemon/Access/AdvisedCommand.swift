@@ -36,6 +36,25 @@ package enum AdvisedCommand {
     lines.map { naming(store: store, in: $0) }
   }
 
+  /// The text without the advice to run a command: who runs it has its answer. What was to follow it stays.
+  package static func leavingOut(_ command: String, in text: String) -> String {
+    let sentences = text.components(separatedBy: ". ")
+    let left = sentences.enumerated().compactMap { number, sentence -> String? in
+      guard let place = sentence.range(of: program + command) else { return sentence }
+      let isLast = number == sentences.count - 1
+      let ends = [", and ", ", then ", "; then ", "; "].compactMap {
+        sentence.range(of: $0, range: place.upperBound..<sentence.endIndex)
+      }
+      guard let end = ends.min(by: { $0.lowerBound < $1.lowerBound }) else {
+        return isLast && sentence.hasSuffix(".") ? "" : nil
+      }
+      let rest = sentence[end.upperBound...]
+      return rest.hasPrefix(program) ? String(rest) : rest.prefix(1).uppercased() + rest.dropFirst()
+    }
+    let whole = left.joined(separator: ". ")
+    return whole.hasSuffix(". ") ? String(whole.dropLast()) : whole
+  }
+
   private static func naming(_ store: String, afterProgram rest: String) -> String {
     let option = "--store \(store.shellWord)"
     for placeholder in ["--store STORE", "--store \(file)"] where rest.contains(placeholder) {
@@ -74,6 +93,13 @@ package enum AdvisedCommand {
 }
 
 extension Failure {
+  /// The same, without the advice to run a command.
+  package func leavingOut(_ command: String) -> Failure {
+    var failure = self
+    failure.suggestion = AdvisedCommand.leavingOut(command, in: suggestion)
+    return failure
+  }
+
   /// The same, with the store in the commands that it advises.
   package func naming(store: String) -> Failure {
     var failure = self

@@ -98,7 +98,7 @@ package enum StoreAccess {
       case ENOENT where !isLink:
         (
           "There is no store at \(url.path).",
-          "syncctl init --store \(url.path.shellWord) --model MODEL.xcdatamodeld"
+          Self.waysToStore(at: url)
         )
       case ENOENT: ("\(url.path) is a symbolic link that leads nowhere.", look)
       case ELOOP: ("\(url.path) is a symbolic link that leads back to itself.", look)
@@ -112,6 +112,20 @@ package enum StoreAccess {
       }
     if reason == EACCES { exit = .notAllowed }
     throw Failure(exit, code: noStoreCode, message, suggestion: suggestion)
+  }
+
+  /// What to do where a store is missing: it may be elsewhere, and a new one in its place is another one.
+  private static func waysToStore(at url: URL) -> String {
+    let new = "syncctl init --store \(url.path.shellWord) --model MODEL.xcdatamodeld"
+    var status = stat()
+    let sides = ["-driftless-token", "-driftless-file", "-driftless-lock"].map { url.path + $0 }
+    guard let side = sides.first(where: { lstat($0, &status) == 0 }) else {
+      return
+        "check the path; where the store was moved, name the place where it is now; a new one is made by: \(new)"
+    }
+    return
+      "there was one, since \(side) is there: put it back, or name the place where it is now, with what lies beside it "
+      + "(\(url.lastPathComponent)-*); a new one, which is another store, is made by: \(new)"
   }
 
   /// Refuses a store whose name leaves no room for the names of what lies beside it.

@@ -46,13 +46,13 @@ package struct SyncSummary: Hashable, Sendable, Codable {
     if count > 0 { sent?.lost = count }
   }
 
-  /// Counts what was set aside meanwhile: the entries of the log that stand in the one list and not in the other.
+  /// Counts what was set aside meanwhile, as status and `syncctl parked` do: what stands in the one list and not in the other.
   package mutating func noteSetAside(_ now: [ParkedEntry], since before: [ParkedEntry]) {
-    noteSetAside(Set(now.map(\.sequence)), since: Set(before.map(\.sequence)))
+    noteSetAside(Set(now.map(\.lastingNumber)), since: Set(before.map(\.lastingNumber)))
   }
 
-  /// The same by the entries' places in the log.
-  mutating func noteSetAside(_ now: Set<UInt64>, since before: Set<UInt64>) {
+  /// The same by their numbers.
+  mutating func noteSetAside(_ now: Set<String>, since before: Set<String>) {
     received?.setAside = now.subtracting(before).count
   }
 

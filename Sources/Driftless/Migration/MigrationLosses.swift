@@ -215,17 +215,19 @@ struct MigrationLosses {
   private static let rowBytesMax = 16 << 20
 
   /// So many bytes of them are held where the file is changed within itself.
-  private static let heldBytesMax = 64 << 20
+  static let heldBytesMax = 64 << 20
 
   /// All of them, for who has no store to read them from by then; nil where they are too many for that.
-  func held(of source: PersistentStore) throws -> [EngineRows.UnsentChange]? {
+  func held(
+    of source: PersistentStore, bytesMax: Int = heldBytesMax
+  ) throws -> [EngineRows.UnsentChange]? {
     struct TooMany: Error {}
     var changes: [EngineRows.UnsentChange] = []
     var bytes = 0
     do {
       try forEach(of: source) { change in
-        bytes += change.byteCount
-        guard bytes <= Self.heldBytesMax else { throw TooMany() }
+        bytes += change.memoryBytes
+        guard bytes <= bytesMax else { throw TooMany() }
         changes.append(change)
       }
     } catch is TooMany {

@@ -109,17 +109,55 @@ enum Journal {
     return (entry, values)
   }
 
+  /// The entries of what went with an object, in one transaction: they follow each other.
+  struct Drop {
+    fileprivate let transaction: Int64
+    /// They have the numbers between these.
+    fileprivate let after, before: Int64
+  }
+
+  /// - Parameter entry: one of an object that went.
+  /// - Returns: nil for a conflict that waits for a person: it keeps the object as it went later, whenever that was.
+  static func drop(of entry: JournalEntry, on connection: SQLiteConnection) throws -> Drop? {
+    if entry.policy == ConflictPolicy.manual.text, entry.property != nil { return nil }
+    let (object, transaction) = (SQLiteValue.uuid(entry.object), entry.transaction)
+    let kept = try connection.number(
+      """
+      SELECT number FROM ZDL_JOURNAL WHERE object = ? AND row IS NOT NULL
+        AND transaction_number = ? AND number <= ? ORDER BY number DESC LIMIT 1
+      """, [object, .integer(transaction), .integer(entry.number)])
+    // All migrations have one number: each of them keeps an object once.
+    func bound(_ condition: String, _ order: String) throws -> Int64? {
+      let number = try connection.number(
+        """
+        SELECT number FROM ZDL_JOURNAL WHERE number \(condition) ?
+          AND (transaction_number <> ? OR object = ? AND row IS NOT NULL)
+        ORDER BY number \(order) LIMIT 1
+        """, [.integer(kept > 0 ? kept : entry.number), .integer(transaction), object])
+      return number > 0 ? number : nil
+    }
+    return Drop(
+      transaction: transaction, after: try bound("<", "DESC") ?? 0,
+      before: try bound(">", "ASC") ?? .max)
+  }
+
   /// The newest entry that keeps an object as it was, and on which nobody has decided.
-  static func lastKept(
-    of object: UUID, on connection: SQLiteConnection
+  ///
+  /// - Parameter drop: of these entries, and of conflicts that wait for a person, alone; nil for any.
+  static func kept(
+    of object: UUID, in drop: Drop?, on connection: SQLiteConnection
   ) throws -> (entry: JournalEntry, row: [PropertyValue])? {
-    let number = try connection.scalar(
+    let number = try connection.number(
       """
       SELECT number FROM ZDL_JOURNAL WHERE object = ? AND row IS NOT NULL AND decision IS NULL
-        AND outcome <> 'combined' ORDER BY number DESC LIMIT 1
-      """, .uuid(object))
-    guard case .integer(let number)? = number,
-      let (entry, values) = try entry(number, on: connection), let row = values.row
+        AND outcome <> 'combined' AND (? IS NULL OR policy = ? AND property IS NOT NULL
+          OR transaction_number = ? AND number > ? AND number < ?)
+      ORDER BY number DESC LIMIT 1
+      """,
+      [.uuid(object), drop.map { .integer($0.transaction) } ?? .null]
+        + [.text(ConflictPolicy.manual.text)]
+        + [drop?.transaction, drop?.after, drop?.before].map { $0.map { .integer($0) } ?? .null })
+    guard number > 0, let (entry, values) = try entry(number, on: connection), let row = values.row
     else { return nil }
     return (entry, row)
   }

@@ -141,17 +141,18 @@ struct JournalDraft {
   /// A conflict about an object as a whole.
   ///
   /// - Parameters:
+  ///   - policy: the rule that settled it; nil for that of the entity's deletes.
   ///   - row: the object as it was, when it is deleted from now on.
   ///   - cuts: what its delete had taken from it before (`PageApplier.formerCuts`).
   ///   - remote: a value of the other side that is no property's here.
   mutating func addWhole(
     entity: SyncSchema.Entity, key: ObjectKey, outcome: JournalEntry.Outcome,
-    localTime: HybridTime, side: RemoteSide, row: [PropertyValue]? = nil,
+    localTime: HybridTime, side: RemoteSide, policy: String? = nil, row: [PropertyValue]? = nil,
     cuts: [DeleteCuts.Cut] = [], remote: PropertyValue? = nil, explanation: String
   ) throws {
     let entry = JournalEntry(
       number: 0, object: try transaction.identity(of: key), entity: entity.name, property: nil,
-      policy: entity.description.deletePolicy.rawValue, base: nil, local: nil,
+      policy: policy ?? entity.description.deletePolicy.rawValue, base: nil, local: nil,
       remote: try remote.map(text), kept: nil, outcome: outcome, origin: side.origin,
       localTime: localTime,
       remoteTime: side.time, transaction: 0, sequence: side.sequence, explanation: explanation)

@@ -83,8 +83,55 @@ extension PutBack {
     "\(name) (its file was gone, or it was too large for the journal)"
   }
 
-  /// A reference to what is deleted by now is null, and so is one to what has another partner by now.
+  /// Makes an object again, and with it those that must refer to it and that it must refer to: it may be very many, one after the
+  /// other.
   func insert(_ key: Int64, _ row: [PropertyValue]) throws {
+    let circle = KeptCircle(of: entry, entity, row, transaction, schema: schema)
+    var made = [try insertAlone(key, row, circle)]
+    var left = made[0].others
+    while let (identity, key) = left.popLast() {
+      // Another one of the circle may have brought it already.
+      guard try transaction.concreteKey(root: key) == nil, let member = try circle.kept(identity)
+      else { continue }
+      let other = PutBack(
+        member.entry, member.entity, transaction, schema: schema, withoutLost: withoutLost, now: now
+      )
+      try other.checkShape(member.row)
+      made.append(try other.insertAlone(key.key, member.row, circle))
+      left += made[made.count - 1].others
+    }
+    for object in made.reversed() { try object.by.finish(object) }
+    for object in made.dropFirst() where object.by.entry.property == nil {
+      let entry = object.by.entry
+      try Journal.decide(entry.number, entry.loser, at: now, on: transaction.connection)
+    }
+  }
+
+  /// An object whose row is there again, and what is left to do once all are there that came with it.
+  private struct Made {
+    let by: PutBack
+    let key: ObjectKey
+    /// The places that it had, each beside a reference that it has again.
+    let places: [(SyncSchema.Entity.Place, PropertyValue)]
+    let members: [FormerMembers]
+    let partners: [(RelationshipDescription, ObjectKey)]
+    /// Those that come with it.
+    let others: [(UUID, ObjectKey)]
+  }
+
+  private func finish(_ made: Made) throws {
+    let own = made.key
+    try placeAgain(own, made.places)
+    for (inverse, partner) in made.partners { try set(inverse, of: partner, .reference(own)) }
+    let notBack = try FormerMembersBack(key: own, transaction: transaction, schema: schema)
+      .give(made.members)
+    for text in notBack { try Journal.tell(text, in: entry.number, on: transaction.connection) }
+  }
+
+  /// A reference to what is deleted by now is null, and so is one to what has another partner by now.
+  private func insertAlone(
+    _ key: Int64, _ row: [PropertyValue], _ circle: KeptCircle
+  ) throws -> Made {
     let slots = entity.description.layout.slots
     let members = try FormerMembers.read(row, entity.description.layout)
     var values = try held(Array(row.prefix(slots.count)))
@@ -94,8 +141,7 @@ extension PutBack {
       of: own, entity, deletedAt: entry.sequence, transaction, schema: schema)
     where values[slot].isNull { values[slot] = .reference(partner) }
     var partners: [(RelationshipDescription, ObjectKey)] = []
-    let circle = KeptCircle(object: entry.object, transaction: transaction, schema: schema)
-    var others: [(member: KeptCircle.Member, key: ObjectKey)] = []
+    var others: [(UUID, ObjectKey)] = []
     for (slot, layout) in slots.enumerated() {
       guard let relationship = layout.relationship, !relationship.isToMany else { continue }
       let living: ObjectKey?
@@ -121,7 +167,7 @@ extension PutBack {
       {
         let key = try self.key(of: member)
         values[slot] = .reference(key)
-        others.append((member, key))
+        others.append((member.entry.object, key))
         continue
       }
       if let living, try isFree(living, relationship, for: own) {
@@ -140,20 +186,22 @@ extension PutBack {
       values[slot] = .null
     }
     try transaction.insert(entity.description, key, values: values)
-    for (member, key) in others { try bringAlong(member, key) }
-    try placeAgain(own, values, Array(row.dropFirst(slots.count)))
-    for (inverse, partner) in partners { try set(inverse, of: partner, .reference(own)) }
-    let notBack = try FormerMembersBack(key: own, transaction: transaction, schema: schema)
-      .give(members)
-    for text in notBack { try Journal.tell(text, in: entry.number, on: transaction.connection) }
+    let had = row.dropFirst(slots.count)
+    let places = entity.places.enumerated().filter { !values[$0.element.slot].isNull }.map {
+      (
+        $0.element,
+        had.indices.contains(slots.count + $0.offset) ? had[slots.count + $0.offset] : .null
+      )
+    }
+    return Made(
+      by: self, key: own, places: places, members: members, partners: partners, others: others)
   }
 
   /// An object has the place that it had beside each of its references, or the last one.
   private func placeAgain(
-    _ key: ObjectKey, _ values: [PropertyValue], _ places: [PropertyValue]
+    _ key: ObjectKey, _ places: [(SyncSchema.Entity.Place, PropertyValue)]
   ) throws {
-    for (index, place) in entity.places.enumerated() where !values[place.slot].isNull {
-      let had = places.indices.contains(index) ? places[index] : .null
+    for (place, had) in places {
       let kept = try BaseValues.value(of: key, place.name, on: transaction.connection)
       if case .integer(let known) = had.isNull ? kept ?? .null : had {
         try transaction.setPlace(known, of: key, in: place.relationship)
@@ -173,19 +221,6 @@ extension PutBack {
       key: try transaction.allocateKeys(member.entity.description, count: 1).lowerBound)
     try transaction.assignIdentity(key, member.entry.object)
     return key
-  }
-
-  /// Brings back what this object requires, and what requires it.
-  private func bringAlong(_ member: KeptCircle.Member, _ key: ObjectKey) throws {
-    let other = PutBack(
-      member.entry, member.entity, transaction, schema: schema, withoutLost: withoutLost, now: now)
-    try other.checkShape(member.row)
-    // Another one of the circle may have brought it already.
-    guard try transaction.concreteKey(root: key) == nil else { return }
-    try other.insert(key.key, member.row)
-    guard member.entry.property == nil else { return }
-    try Journal.decide(
-      member.entry.number, member.entry.loser, at: now, on: transaction.connection)
   }
 
   /// Whether an object takes a reference of this one: it is no end of a one-to-one relationship, or nobody else is its partner.

@@ -6,21 +6,25 @@ import Foundation
 /// caught up, and waits for nobody meanwhile.
 ///
 /// A name is accepted for good: a model that is narrower on purpose meets it in every entry that others send.
-struct AcceptedParking: Codable {
+struct AcceptedParking: Codable, Equatable {
   static let setting = "sync.acceptedParking"
 
   /// What the model here does not know: `Entity`, or `Entity.property`.
   private(set) var names: Set<String> = []
-  /// Entries that are parked for another reason.
+  /// Places all of which is accepted, as programs of before had it.
   private(set) var sequences: Set<UInt64> = []
-  /// What waits of single objects with nothing of an entry parked: a key that is taken, a value that is required and missing.
+  /// Entries that are parked for another reason than names, by their places.
+  private(set) var entries: Set<UInt64> = []
+  /// The same of logs that are gone, by their rows.
+  private(set) var former: Set<Int64> = []
+  /// Values of single objects.
   private(set) var values: Set<Value> = []
 
   /// A property of an object.
   struct Value: Codable, Hashable {
     var object: UUID
     var property: String
-    /// Of a value that waits for its key, the entry that says it: a later one is another value.
+    /// The entry that says it: a later one is another value. Nil of one that is required and empty.
     var sequence: UInt64?
 
     init(object: UUID, property: String, sequence: UInt64? = nil) {
@@ -43,7 +47,7 @@ struct AcceptedParking: Codable {
     }
   }
 
-  private enum CodingKeys: CodingKey { case names, sequences, values }
+  private enum CodingKeys: CodingKey { case names, sequences, entries, former, values }
 
   init() {}
 
@@ -51,11 +55,15 @@ struct AcceptedParking: Codable {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     names = try container.decode(Set<String>.self, forKey: .names)
     sequences = try container.decode(Set<UInt64>.self, forKey: .sequences)
-    // A version of before accepted no values by themselves.
+    // A version of before accepted none of these by themselves.
+    entries = try container.decodeIfPresent(Set<UInt64>.self, forKey: .entries) ?? []
+    former = try container.decodeIfPresent(Set<Int64>.self, forKey: .former) ?? []
     values = try container.decodeIfPresent(Set<Value>.self, forKey: .values) ?? []
   }
 
-  var isEmpty: Bool { names.isEmpty && sequences.isEmpty && values.isEmpty }
+  var isEmpty: Bool {
+    names.isEmpty && sequences.isEmpty && entries.isEmpty && former.isEmpty && values.isEmpty
+  }
 
   static func load(_ transaction: ReadTransaction) throws -> AcceptedParking {
     guard case .text(let text)? = try transaction.setting(setting) else { return Self() }
@@ -72,6 +80,8 @@ struct AcceptedParking: Codable {
     var kept = self
     kept.sequences.formIntersection(
       parked.lazy.filter { !Value.standsAlone($0) }.map(\.sequence))
+    kept.entries.formIntersection(parked.lazy.filter(\.isEntry).map(\.sequence))
+    kept.former.formIntersection(parked.compactMap(\.former))
     kept.values.formIntersection(parked.compactMap { Value($0) })
     try kept.save(transaction)
   }
@@ -86,11 +96,13 @@ struct AcceptedParking: Codable {
 
   /// The log is another one above a place: what was accepted there means nothing any more.
   static func forgetPlaces(above place: UInt64 = 0, _ transaction: WriteTransaction) throws {
-    var accepted = try load(transaction)
-    let kept = accepted.sequences.filter { $0 <= place }
-    guard kept != accepted.sequences else { return }
-    accepted.sequences = kept
-    try accepted.save(transaction)
+    let accepted = try load(transaction)
+    var kept = accepted
+    kept.sequences = accepted.sequences.filter { $0 <= place }
+    kept.entries = accepted.entries.filter { $0 <= place }
+    kept.values = accepted.values.filter { $0.sequence ?? 0 <= place }
+    guard kept != accepted else { return }
+    try kept.save(transaction)
   }
 
   /// Values wait no more: what becomes of them later is another matter.
@@ -107,28 +119,39 @@ struct AcceptedParking: Codable {
       if values.contains(value) { return true }
       if Value.standsAlone(entry) { return false }
     }
+    if let id = entry.former, former.contains(id) { return true }
     return sequences.contains(entry.sequence)
+      || entry.isEntry && entries.contains(entry.sequence)
       || !entry.names.isEmpty && names.isSuperset(of: entry.names)
   }
 
-  /// - Parameter isAlone: whether others with the same number are not meant.
-  mutating func accept(_ entry: ParkedEntry, isAlone: Bool) {
-    if let value = Value(entry), isAlone || Value.standsAlone(entry) {
+  mutating func accept(_ entry: ParkedEntry) {
+    if let value = Value(entry) {
       values.insert(value)
-    } else if entry.names.isEmpty {
-      sequences.insert(entry.sequence)
-    } else {
+    } else if !entry.names.isEmpty {
       names.formUnion(entry.names)
+    } else if let id = entry.former {
+      former.insert(id)
+    } else {
+      entries.insert(entry.sequence)
     }
   }
 
-  mutating func takeBack(_ entry: ParkedEntry) {
+  /// - Parameter parked: all that is parked: what shares a place with the entry stays as it is.
+  mutating func takeBack(_ entry: ParkedEntry, beside parked: [ParkedEntry]) {
     if let value = Value(entry) {
       values.remove(value)
       if Value.standsAlone(entry) { return }
     }
+    if sequences.remove(entry.sequence) != nil {
+      for other in parked
+      where other.sequence == entry.sequence && other.lastingPart != entry.lastingPart
+        && !Value.standsAlone(other)
+      { accept(other) }
+    }
+    if let id = entry.former { former.remove(id) }
+    if entry.isEntry { entries.remove(entry.sequence) }
     names.subtract(entry.names)
-    sequences.remove(entry.sequence)
   }
 }
 
@@ -155,7 +178,7 @@ extension SyncEngine {
       let parked = try parked(transaction, SyncSchema(store.schema))
       let meant = try named(sequence, part, among: parked, of: store)
       var accepted = try AcceptedParking.load(transaction)
-      for entry in meant { accepted.accept(entry, isAlone: part != nil) }
+      for entry in meant { accepted.accept(entry) }
       try accepted.save(parked, transaction)
       return meant.count
     }.0

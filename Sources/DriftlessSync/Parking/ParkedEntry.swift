@@ -5,7 +5,8 @@ public import Foundation
 public struct ParkedEntry: Hashable, Sendable, Codable {
   /// Its place in the log; 0 for what no entry of it says.
   public var sequence: UInt64
-  /// Which it is of those that are set aside with the same place, from 1 on, in the order of a list; nil for one alone.
+  /// Which it is of those that are set aside with the same place: a number that it keeps for as long as it is set aside, whatever
+  /// becomes of the others. Nil for an entry of the log of which nothing else is set aside.
   public var part: Int?
   /// The replica that sent it; nil when the bytes do not say.
   public var sender: UUID?
@@ -35,6 +36,29 @@ public struct ParkedEntry: Hashable, Sendable, Codable {
 
   /// By what it is called: its place, and a dot and the part where it shares that.
   package var number: String { "\(sequence)" + (part.map { ".\($0)" } ?? "") }
+
+  /// The same, whatever is set aside with it.
+  package var lastingNumber: String { "\(sequence).\(lastingPart)" }
+
+  /// Whether a person means it by a place and a part, also where it has the place for itself by now.
+  package func isMeant(by sequence: UInt64, _ part: Int?) -> Bool {
+    self.sequence == sequence && (part == nil || part == self.part || part == lastingPart)
+  }
+
+  /// Whether an entry of the log says no more than this: its number names it.
+  var isEntry: Bool { object == nil && former == nil }
+
+  /// The part, from what it is: nobody keeps a list of parts, and two looks, or two processes, have the same one.
+  var lastingPart: Int {
+    let kind = [KeptKeys.code, LackedValues.code].contains(code) ? code : "value"
+    let name =
+      former.map { "former \($0)" }
+      ?? object.map { "\(kind) \($0.uuidString) \(property ?? "")" } ?? "entry"
+    var digest: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in name.utf8 { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    // Nine figures: two of a thousand that share a place have one number once in thousands of times, and are refused then.
+    return 100_000_000 + Int(digest % 900_000_000)
+  }
 
   private enum CodingKeys: CodingKey {
     case sequence, part, sender, code, reason, names, object, entity, property, since, bytes

@@ -26,10 +26,13 @@ extension PageApplier {
           local = nil
           elements = try transaction.toManyKeys(of: key, relationship)
         }
+        // What a zone of before had is nobody's edit of now.
+        let what =
+          object.isOffered(property.slot) ? "was offered to the zone anew" : "was edited here"
         try journal.addDeleteConflict(
           entity: entity, property: property, key: key, local: local, remote: nil,
           elements: elements, outcome: .remote, localTime: time, side: side,
-          whole: whole, explanation: "\(property.words) was edited here, \(reason)")
+          whole: whole, explanation: "\(property.words) \(what), \(reason)")
         report.conflicts += 1
       }
     }

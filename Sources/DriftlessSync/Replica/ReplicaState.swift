@@ -77,6 +77,16 @@ struct ReplicaState: Hashable, Sendable {
     return state
   }
 
+  /// The server and the zone of a store, whatever else of its record is damaged.
+  static func home(from connection: SQLiteConnection) throws -> (server: String, zone: String)? {
+    guard try hasTable(on: connection) else { return nil }
+    var home: (server: String, zone: String)?
+    try connection.forEachRow("SELECT server, zone FROM ZDL_REPLICA WHERE id = 1") {
+      home = ($0.string(0), $0.string(1))
+    }
+    return home.flatMap { $0.server.isEmpty || $0.zone.isEmpty ? nil : $0 }
+  }
+
   func save(on connection: SQLiteConnection) throws {
     try connection.perform(
       "INSERT OR REPLACE INTO ZDL_REPLICA VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

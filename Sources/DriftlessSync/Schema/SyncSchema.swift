@@ -190,8 +190,10 @@ package struct SyncSchema: Sendable {
       (indexes[name] ?? formerIndexes[name]).map { properties[$0] }
     }
 
-    /// The places that objects have in ordered relationships, by the names of the references that they stand beside.
-    var places: [(slot: Int, name: String, relationship: RelationshipDescription)] {
+    /// A place that objects have in an ordered relationship, by the name of the reference that it stands beside.
+    typealias Place = (slot: Int, name: String, relationship: RelationshipDescription)
+
+    var places: [Place] {
       properties.compactMap { property in
         guard case .place(let relationship) = property.kind else { return nil }
         return (property.slot, property.name, relationship)

@@ -133,7 +133,7 @@ extension SyncEngine {
     var asked: [LargeValue: Int] = [:]
     for (value, count) in counts.sorted(by: { valueMemory.isBefore($0.key, $1.key) })
     where !valueMemory.lacking.contains(value) && valueMemory.mayAsk(for: value) {
-      guard bytes < SyncTuning.mendedValueBytesMax else {
+      guard bytes < mendedValueBytesMax else {
         valueTurn.noteLeft()
         break
       }
@@ -215,7 +215,7 @@ extension SyncEngine {
     for value in wanted where places[value] == nil { valueMemory.noteNotHere(value) }
     let state = try replicaState()
     valueTurn.restart(ofParts: 4)
-    var left = SyncTuning.mendedValueBytesMax
+    var left = mendedValueBytesMax
     for (value, place) in places.sorted(by: { $0.key < $1.key }) where left > 0 {
       guard let bytes = try store.read({ try place.bytes($0) }), LargeValue(of: bytes) == value
       else {

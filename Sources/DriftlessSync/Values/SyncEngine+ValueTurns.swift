@@ -54,16 +54,22 @@ extension SyncEngine {
       self.valueTurn.beginSending()
       var report = SyncReport()
       try await self.reconciling(&report) { try await self.runPush(allowsMassDelete, &$0) }
-      return try self.endTurn(report) { try self.tellWaitingDeletes(allowsMassDelete) }
+      return try self.endTurn(report, inTurn: inTurn) {
+        try self.tellWaitingDeletes(allowsMassDelete)
+      }
     }
   }
 
-  /// - Parameter tell: throws what waits for a person's word.
-  func endTurn(_ report: SyncReport, _ tell: () throws -> Void) throws -> SyncTurn {
+  /// - Parameters:
+  ///   - inTurn: whether another turn follows where there is more, and throws in the end what waits.
+  ///   - tell: throws what waits for a person's word.
+  func endTurn(
+    _ report: SyncReport, inTurn: Bool, _ tell: () throws -> Void
+  ) throws -> SyncTurn {
     let hasMore = valueTurn.hasMore
     do {
       try tell()
-    } catch let error as SyncError where hasMore && error.code == .massDelete {
+    } catch let error as SyncError where inTurn && hasMore && error.code == .massDelete {
       return SyncTurn(report: report, hasMore: true, waiting: error)
     }
     return SyncTurn(report: report, hasMore: hasMore, waiting: nil)

@@ -170,7 +170,7 @@ extension SyncEngine {
     var bytes = 0
     var first: (any Error)?
     for some in AskedValue.portions(of: due) {
-      guard bytes < SyncTuning.mendedValueBytesMax, !valueTurn.isOver() else {
+      guard bytes < mendedValueBytesMax, !valueTurn.isOver() else {
         valueTurn.noteLeft()
         break
       }

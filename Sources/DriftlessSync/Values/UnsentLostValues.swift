@@ -16,15 +16,18 @@ extension SyncEngine {
         transaction, schema: schema, acknowledged: state.acknowledged,
         changesMax: SyncTuning.statusChangesMax)
       var count = 0
-      try forEachUnsentLost(pending, schema, transaction) { _, _, _ in count += 1 }
+      try forEachWaitingLost(pending, schema, transaction) { _, _, _, isUnsent in
+        if isUnsent { count += 1 }
+      }
       return count
     }
   }
 
-  /// Hands over each.
-  static func forEachUnsentLost(
+  /// Hands over each large value that waits and is lost here, and whether no zone ever had it: what is offered again one had, and
+  /// another replica may have it still.
+  private static func forEachWaitingLost(
     _ pending: PendingSet, _ schema: SyncSchema, _ transaction: ReadTransaction,
-    _ body: (ObjectKey, SyncSchema.Entity, SyncSchema.Property) throws -> Void
+    _ body: (ObjectKey, SyncSchema.Entity, SyncSchema.Property, _ isUnsent: Bool) throws -> Void
   ) throws {
     guard transaction.schema.mayHaveExternalData else { return }
     try pending.objects.forEachInOrder { key, object in
@@ -35,27 +38,34 @@ extension SyncEngine {
       where row.lost.contains(property.slot)
         && (object.whole != .none || object.transaction(of: property.slot) != nil)
       {
-        try body(key, entity, property)
+        try body(key, entity, property, object.isUnheard(property.slot))
       }
     }
   }
 
-  /// What waits to be pushed is no difference, but for what never can be: the zone has none of it, and here it is lost.
+  /// What waits to be pushed is no difference, but for what cannot be: the zone has none of it, and here it is lost.
   func lookForLost(
     _ transaction: ReadTransaction, _ state: ReplicaState,
     _ gathered: inout ZoneVerification.Gathered
   ) throws {
     guard transaction.schema.mayHaveExternalData else { return }
     let pending = try pendingSet(transaction, state: state)
-    try Self.forEachUnsentLost(pending, schema, transaction) { key, entity, property in
+    try Self.forEachWaitingLost(pending, schema, transaction) { key, entity, property, isUnsent in
       try gathered.add(.value, isRepaired: false) {
         var difference = VerifyReport.Difference(
           kind: .value, entity: entity.name, object: try transaction.identity(of: key),
           isRepaired: false)
         difference.property = property.name
-        (difference.isLost, difference.isUnsent) = (true, true)
+        (difference.isLost, difference.isUnsent) = (true, isUnsent ? true : nil)
         return difference
       }
     }
+  }
+}
+
+extension PendingObject {
+  /// Whether no zone ever had what waits of a property. An object that is offered leaves out what is lost here.
+  fileprivate func isUnheard(_ slot: Int) -> Bool {
+    heldBack.contains(slot) || EditStamp.time(transaction(of: slot) ?? wholeTransaction) == nil
   }
 }

@@ -17,10 +17,11 @@ public struct LetGoReport: Hashable, Sendable, Codable {
   /// Those of them of which the zone did not say whether it has them by themselves, and this store does not know it: a program of
   /// before took them in. Asked again, it may.
   public var unknown: Int?
-  /// Why nothing of what was asked for could be done: the model has no such entity or property any more, or the store no such object.
-  /// Nil where it was done.
+  /// Why something that was asked for could not be done: the model has no such entity or property any more, or the store no such object.
+  /// Nil where all was done.
   public var refusal: String?
   /// Whether none of what was meant is fetched on first use on this replica, by its model or a setting: then all of it is kept here.
+  /// Nil where some of it is.
   public var keepsAll: Bool?
 }
 
@@ -134,7 +135,8 @@ extension SyncEngine {
         do {
           try store.read { try request.check($0, schema) }
           // The rest goes on with the next sync.
-          guard let stays = try await letGo(as: request) else { break }
+          guard var stays = try await letGo(as: request) else { break }
+          stays.keepsAll = stays.keepsAll ?? false
           report.add(stays)
         } catch let error as SyncError where error.code == .unknownElement {
           report.refusal = error.message
@@ -147,8 +149,9 @@ extension SyncEngine {
         let rest = try LetGoRequest.waiting(transaction).filter { !done.contains($0) }
         try transaction.setSetting(
           LetGoRequest.setting, try LetGoRequest.text(waiting: rest))
-        let sum = try LetGoRequest.add(report, transaction)
+        var sum = try LetGoRequest.add(report, transaction)
         if rest.isEmpty {
+          if sum.keepsAll == false { sum.keepsAll = nil }
           try transaction.setSetting(LetGoRequest.doneSetting, try LetGoRequest.text(sum))
           try transaction.setSetting(LetGoRequest.begunSetting, nil)
         }
@@ -362,6 +365,7 @@ extension LetGoReport {
     bytesKept += other.bytesKept
     if let count = other.unknown { unknown = (unknown ?? 0) + count }
     refusal = other.refusal ?? refusal
-    keepsAll = other.keepsAll ?? keepsAll
+    // Of several that were asked for, one that does not keep all is enough; one that says nothing of it was not done, or is not yet.
+    if let other = other.keepsAll { keepsAll = (keepsAll ?? true) && other }
   }
 }

@@ -97,7 +97,7 @@ extension PageApplier {
       guard takesOut else { return false }
       try journal.addWhole(
         entity: entity, key: key, outcome: .remote, localTime: HybridTime(now), side: side,
-        row: transaction.knownOwnRow(key)?.values,
+        policy: JournalEntry.repairPolicy, row: transaction.knownOwnRow(key)?.values,
         explanation: "The zone has the object deleted, and it was here all the same, without an "
           + "edit: taken out by a repair.")
       try times.note(side.time, by: nil)
@@ -273,9 +273,6 @@ extension PageApplier {
 }
 
 extension JournalDraft {
-  /// The name of the rule in the journal.
-  static let repairPolicy = "repair"
-
   /// A value that was not the zone's, though nothing of it was edited here.
   ///
   /// - Parameters:

@@ -22,11 +22,21 @@ struct StoreCheckCommand: ControlCommand {
     var findings: [StoreCheck.Finding]
   }
 
+  /// What has a person run this very command.
+  private static let itself = "store check"
+
   func perform() throws {
-    let check = try SyncEngine.check(target.inspect(output))
+    let check: StoreCheck
+    do {
+      check = try SyncEngine.check(target.inspect(output))
+    } catch {
+      throw Failure(error).leavingOut(Self.itself)
+    }
     let lines = check.findings.map { "\($0.weight.rawValue): \($0.message)" }
-    let tries = check.findings.map(\.suggestion).reduce(into: [String]()) {
-      if !$0.contains($1) { $0.append($1) }
+    let tries = check.findings.map {
+      AdvisedCommand.leavingOut(Self.itself, in: $0.suggestion)
+    }.reduce(into: [String]()) {
+      if !$1.isEmpty, !$0.contains($1) { $0.append($1) }
     }
     try output.put(
       Report(objects: check.objectCount, findings: check.findings),

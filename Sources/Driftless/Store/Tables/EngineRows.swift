@@ -191,7 +191,15 @@ package enum EngineRows {
     /// The object as it was, which nothing else has, with the identities of those that it refers to: one of several edits keeps it.
     var row: [PropertyValue]?
 
-    /// What its text and values take in memory.
+    /// What it takes in memory, values that are as large as any number among it.
+    var memoryBytes: Int {
+      let own = MemoryLayout<UnsentChange>.stride + entity.utf8.count + policy.utf8.count
+      let row = (row?.count ?? 0) * MemoryLayout<PropertyValue>.stride
+      guard case .edit(let property, _, _) = what else { return own + row + byteCount }
+      return own + row + property.utf8.count + byteCount
+    }
+
+    /// What its text and values take of a row of the journal.
     var byteCount: Int {
       let row = (row ?? []).reduce(0) { $0 + $1.byteCount }
       guard case .edit(_, let text, let value) = what else { return row }

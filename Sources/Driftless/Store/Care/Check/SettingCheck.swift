@@ -64,6 +64,8 @@ struct SettingCheck: TableCheck {
       "import.places": places(words: 3...5),
       // The same with the name by which lines are kept that were passed over.
       "import.placesOfMissing": places(words: 5...5),
+      // The imports of both, by their numbers.
+      "import.owners": places(words: 4...6),
       // The one that programs of before keep.
       "import.place": .text { $0.split(separator: " ").count == 3 },
     ]
