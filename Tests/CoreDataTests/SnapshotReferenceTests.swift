@@ -68,4 +68,30 @@ struct SnapshotReferenceTests {
     snapshot.deleteAllItems()
     #expect(snapshot.numberOfItems == 0 && snapshot.numberOfSections == 0)
   }
+
+  @Test("Items and sections of a snapshot are put before and behind others")
+  func places() {
+    let snapshot = NSDiffableDataSourceSnapshotReference()
+    snapshot.appendSections(withIdentifiers: ["x", "y"])
+    snapshot.appendItems(withIdentifiers: [1, 2], intoSectionWithIdentifier: "x")
+    snapshot.appendItems(withIdentifiers: [3], intoSectionWithIdentifier: "y")
+    snapshot.insertItems(withIdentifiers: [4, 5], beforeItemWithIdentifier: 2)
+    snapshot.insertItems(withIdentifiers: [6], afterItemWithIdentifier: 3)
+    #expect(snapshot.itemIdentifiers as? [Int] == [1, 4, 5, 2, 3, 6])
+    snapshot.moveItem(withIdentifier: 1, afterItemWithIdentifier: 3)
+    snapshot.moveItem(withIdentifier: 2, beforeItemWithIdentifier: 4)
+    snapshot.moveItem(withIdentifier: 6, beforeItemWithIdentifier: 6)
+    #expect(snapshot.itemIdentifiersInSection(withIdentifier: "x") as? [Int] == [2, 4, 5])
+    #expect(snapshot.itemIdentifiersInSection(withIdentifier: "y") as? [Int] == [3, 1, 6])
+    snapshot.insertSections(withIdentifiers: ["a"], beforeSectionWithIdentifier: "x")
+    snapshot.insertSections(withIdentifiers: ["b"], afterSectionWithIdentifier: "x")
+    snapshot.moveSection(withIdentifier: "y", beforeSectionWithIdentifier: "b")
+    snapshot.moveSection(withIdentifier: "a", afterSectionWithIdentifier: "b")
+    #expect(snapshot.sectionIdentifiers as? [String] == ["x", "y", "b", "a"])
+    #expect(snapshot.itemIdentifiers as? [Int] == [2, 4, 5, 3, 1, 6])
+    snapshot.reloadSections(withIdentifiers: ["x"])
+    snapshot.reconfigureItems(withIdentifiers: [4])
+    #expect(snapshot.reloadedSectionIdentifiers as? [String] == ["x"])
+    #expect(snapshot.reconfiguredItemIdentifiers as? [Int] == [4])
+  }
 }

@@ -12,12 +12,14 @@ struct ComparisonPartTests {
     }
     #expect(comparison.left == .keyPath(["tags", "name"]))
     #expect(comparison.right == .constant(.string("b")))
-    #expect(comparison.modifier == .all && comparison.operator == .less)
+    #expect(comparison.modifier == .all && comparison.operator == FetchComparison.Operator.less)
+    #expect(try FetchPredicate(format: "TRUEPREDICATE") == .constant(true))
   }
 
-  @Test("A variable and a list are expressions of their own kind")
+  @Test("A variable, the object itself and a list are expressions of their own kind")
   func expressions() throws {
     #expect(try FetchExpression(format: "$ROW") == .variable("ROW", path: []))
+    #expect(try FetchExpression(format: "SELF") == .keyPath([]))
     guard case .list(let parts, _) = try FetchExpression(format: "{1, 2}") else {
       Issue.record("it is no list")
       return

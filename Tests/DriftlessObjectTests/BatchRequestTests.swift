@@ -183,6 +183,21 @@ struct BatchRequestTests {
     #expect(last.count == 3 && last.allSatisfy { $0.changeType == .update })
   }
 
+  @Test("An update leaves subentities out when it is asked to")
+  func updateWithoutSubentities() throws {
+    try insertBooks(2)
+    try context.insert(Novel.self).title = "long"
+    try context.save()
+    var request = BatchUpdateRequest(entityName: "Book")
+    request.propertiesToUpdate = ["isRead": true]
+    request.resultType = .count
+    request.includesSubentities = false
+    #expect(try context.execute(request).count == 2)
+    #expect(try context.count(Book.self, where: Book.isRead == true) == 2)
+    request.includesSubentities = true
+    #expect(try context.execute(request).count == 3)
+  }
+
   @Test("An update that does not fit is refused before anything is changed")
   func updateRefused() throws {
     try insertBooks(3)

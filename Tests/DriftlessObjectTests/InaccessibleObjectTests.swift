@@ -1,7 +1,8 @@
-import Driftless
 import Foundation
 import TestSupport
 import Testing
+
+@testable import Driftless
 
 /// An object whose row is gone counts as deleted from when that was found out.
 struct InaccessibleObjectTests {
@@ -42,6 +43,19 @@ struct InaccessibleObjectTests {
     try context.save()
     #expect(book.managedObjectContext == nil && !context.hasChanges)
     #expect(try transactionCount() == changes)
+  }
+
+  @Test("A child's fault that is read with others stays one, and so does one that was asked for")
+  func readAhead() throws {
+    let child = ManagedObjectContext(parent: context)
+    let fault = try #require(child.object(with: book.objectID))
+    try deleteElsewhere()
+    try child.readFaults([fault])
+    #expect(fault.isFault && !fault.isDeleted)
+    #expect(throws: ObjectError.self) { try child.existingObject(with: book.objectID) }
+    #expect(fault.isFault && book.isFault && !book.isDeleted)
+    #expect(fault["title"] as? String == nil && fault.isDeleted)
+    #expect(book.title == "" && book.isDeleted)
   }
 
   @Test("An observer is told, and a rollback gives it up")

@@ -67,6 +67,41 @@ struct DamagedNumberTests {
     try context.save()
   }
 
+  @Test(
+    "A file that names none of its entities is not migrated, by any way, and stays as it is",
+    arguments: [0, 1, 2])
+  func namelessEntities(way: Int) throws {
+    let folder = try TemporaryDirectory()
+    let (url, old) = (folder.file("a.sqlite"), try Shop.model())
+    let store = try PersistentStore.open(url: url, model: old)
+    try store.update(try store.insert("Item"), "name", .string("n"))
+    store.close()
+    do {
+      let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
+      defer { connection.close() }
+      try connection.execute("UPDATE Z_PRIMARYKEY SET Z_NAME = ''")
+    }
+    let new = try old.copy()
+    let item = try #require(new.entitiesByName["Item"])
+    item.properties.append(AttributeDescription("rank", .string))
+    let mapping = try MappingModel.inferredMappingModel(
+      forSourceModel: old, destinationModel: new)
+    let error = #expect(throws: StoreError.self) {
+      switch way {
+      case 0: try PersistentStore.migrate(at: url, to: new)
+      case 1: try PersistentStore.migrate(at: url, to: new, mapping: mapping)
+      default:
+        let options = StoreOptions(migratesAutomatically: true, defersMigrationCleanup: true)
+        try PersistentStore.open(url: url, model: new, options: options).close()
+      }
+    }
+    #expect(error?.code == .damaged, "\(String(describing: error))")
+    #expect(error?.message.contains("has no number for the entity ") == true)
+    let connection = try SQLiteConnection(path: url.path, mode: .readOnly)
+    defer { connection.close() }
+    #expect(try connection.scalar("SELECT ZNAME FROM ZITEM") == .text("n"))
+  }
+
   @Test("A row of Core Data's without a version is written as before")
   func noVersion() throws {
     let store = try store("UPDATE ZITEM SET Z_OPT = NULL")

@@ -15,8 +15,9 @@ struct CoverageTests {
     /// The identifier that has to be declared in the sources.
     var identifier: String {
       let name = here == "=" ? member : here
-      return String(
-        name.drop { $0 == "`" }.prefix { $0.isLetter || $0.isNumber || $0 == "_" })
+      let path = name.drop { $0 == "`" }
+        .prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "." }
+      return path.split(separator: ".").last.map(String.init) ?? ""
     }
   }
 
@@ -95,41 +96,12 @@ struct CoverageTests {
   /// Names that stand for a syntax.
   private static let unspelled: Set<String> = ["init", "subscript", "Sequence", "Codable"]
 
-  /// What each suite says in code: its own file without comments, and those of its target that declare a type which that
-  /// file names, such as a helper or a migration policy.
-  private static func texts() throws -> [String: String] {
-    var texts: [String: String] = [:]
-    let folder = Pages.root.appendingPathComponent("Tests")
-    for target in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
-      let files = Self.swiftFiles(in: "Tests/\(target)").map { text in
-        let lines = text.split(separator: "\n").filter { line in
-          !line.drop { $0 == " " }.hasPrefix("//")
-        }
-        let types = lines.filter { !$0.hasPrefix("  ") }.flatMap { line in
-          ["struct ", "class ", "enum ", "extension "].compactMap { word(after: $0, in: line) }
-        }
-        return (code: lines.joined(separator: "\n"), types: types)
-      }
-      for file in files {
-        let helpers = files.filter { other in
-          other.code != file.code && other.types.contains { file.code.contains($0) }
-        }
-        for type in file.types {
-          texts[type, default: ""] += file.code + helpers.map(\.code).joined()
-        }
-      }
-    }
-    return texts
-  }
-
-  @Test("A member is used in the file of the test that is named for it, or by a helper of that")
+  @Test("A member is used by the test that is named for it, or by what that calls or names")
   func testsUseMembers() throws {
-    let texts = try Self.texts()
+    let sources = try TestSources()
     for row in try Self.rows() where !row.isLeftOut && row.here != "`==`" {
       guard !Self.unspelled.contains(row.identifier) else { continue }
-      let isUsed = row.tests.contains { test in
-        texts[String(test.prefix { $0 != "." })]?.contains(row.identifier) == true
-      }
+      let isUsed = row.tests.contains { sources.words(ofTest: $0).contains(row.identifier) }
       #expect(isUsed, "\(row.place): no test of \(row.type).\(row.member) has \(row.identifier)")
     }
   }

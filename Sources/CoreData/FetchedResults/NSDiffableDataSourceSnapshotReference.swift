@@ -22,6 +22,10 @@ open class NSDiffableDataSourceSnapshotReference: NSObject {
   private var knownPlaces: [AnyHashable: Place]?
   /// Identifiers of what is to be shown anew, though it stays where it is.
   public private(set) var reloadedItemIdentifiers: [Any] = []
+  /// Identifiers of sections that are to be shown anew.
+  public private(set) var reloadedSectionIdentifiers: [Any] = []
+  /// Identifiers of what is to be shown anew in the cell that it has.
+  public private(set) var reconfiguredItemIdentifiers: [Any] = []
 
   /// A snapshot of nothing.
   public override init() { super.init() }
@@ -119,7 +123,7 @@ open class NSDiffableDataSourceSnapshotReference: NSObject {
 
   /// Adds sections at the end.
   open func appendSections(withIdentifiers sectionIdentifiers: [Any]) {
-    content += sectionIdentifiers.map { Section(identifier: Self.key($0), items: []) }
+    content += newSections(sectionIdentifiers)
   }
 
   /// Adds items at the end of the last section. Where there is no section, it is a precondition failure.
@@ -135,6 +139,83 @@ open class NSDiffableDataSourceSnapshotReference: NSObject {
     let index = index(ofSectionIdentifier: sectionIdentifier)
     precondition(index != NSNotFound, "the snapshot has no section \(sectionIdentifier)")
     content[index].items += identifiers.map(Self.key)
+  }
+
+  /// Adds items before another one. An item that there is not is a precondition failure.
+  open func insertItems(
+    withIdentifiers identifiers: [Any], beforeItemWithIdentifier itemIdentifier: Any
+  ) { insert(identifiers, at: itemIdentifier, 0) }
+
+  /// Adds items behind another one. An item that there is not is a precondition failure.
+  open func insertItems(
+    withIdentifiers identifiers: [Any], afterItemWithIdentifier itemIdentifier: Any
+  ) { insert(identifiers, at: itemIdentifier, 1) }
+
+  /// Puts an item before another one, of whatever section. Items that there are not are a precondition failure.
+  open func moveItem(
+    withIdentifier fromIdentifier: Any, beforeItemWithIdentifier toIdentifier: Any
+  ) { move(fromIdentifier, to: toIdentifier, 0) }
+
+  /// Puts an item behind another one, of whatever section. Items that there are not are a precondition failure.
+  open func moveItem(
+    withIdentifier fromIdentifier: Any, afterItemWithIdentifier toIdentifier: Any
+  ) { move(fromIdentifier, to: toIdentifier, 1) }
+
+  private func insert(_ identifiers: [Any], at other: Any, _ distance: Int) {
+    let key = Self.key(other)
+    guard let section = places[key]?.section,
+      let index = content[section].items.firstIndex(of: key)
+    else { preconditionFailure("the snapshot has no item \(other)") }
+    content[section].items.insert(contentsOf: identifiers.map(Self.key), at: index + distance)
+  }
+
+  private func move(_ identifier: Any, to other: Any, _ distance: Int) {
+    let key = Self.key(identifier)
+    precondition(places[key] != nil, "the snapshot has no item \(identifier)")
+    guard key != Self.key(other) else { return }
+    deleteItems(withIdentifiers: [identifier])
+    insert([identifier], at: other, distance)
+  }
+
+  /// Adds sections before another one. A section that there is not is a precondition failure.
+  open func insertSections(
+    withIdentifiers sectionIdentifiers: [Any],
+    beforeSectionWithIdentifier toSectionIdentifier: Any
+  ) { insertSections(newSections(sectionIdentifiers), at: toSectionIdentifier, 0) }
+
+  /// Adds sections behind another one. A section that there is not is a precondition failure.
+  open func insertSections(
+    withIdentifiers sectionIdentifiers: [Any],
+    afterSectionWithIdentifier toSectionIdentifier: Any
+  ) { insertSections(newSections(sectionIdentifiers), at: toSectionIdentifier, 1) }
+
+  /// Puts a section, with its items, before another one. Sections that there are not are a precondition failure.
+  open func moveSection(
+    withIdentifier fromSectionIdentifier: Any,
+    beforeSectionWithIdentifier toSectionIdentifier: Any
+  ) { moveSection(fromSectionIdentifier, to: toSectionIdentifier, 0) }
+
+  /// Puts a section, with its items, behind another one. Sections that there are not are a precondition failure.
+  open func moveSection(
+    withIdentifier fromSectionIdentifier: Any,
+    afterSectionWithIdentifier toSectionIdentifier: Any
+  ) { moveSection(fromSectionIdentifier, to: toSectionIdentifier, 1) }
+
+  private func newSections(_ identifiers: [Any]) -> [Section] {
+    identifiers.map { Section(identifier: Self.key($0), items: []) }
+  }
+
+  private func insertSections(_ sections: [Section], at other: Any, _ distance: Int) {
+    let index = index(ofSectionIdentifier: other)
+    precondition(index != NSNotFound, "the snapshot has no section \(other)")
+    content.insert(contentsOf: sections, at: index + distance)
+  }
+
+  private func moveSection(_ identifier: Any, to other: Any, _ distance: Int) {
+    let moved = section(identifier)
+    guard moved.identifier != Self.key(other) else { return }
+    content.removeAll { $0.identifier == moved.identifier }
+    insertSections([moved], at: other, distance)
   }
 
   /// Takes items out.
@@ -157,5 +238,15 @@ open class NSDiffableDataSourceSnapshotReference: NSObject {
   /// Has items shown anew.
   open func reloadItems(withIdentifiers identifiers: [Any]) {
     reloadedItemIdentifiers += identifiers
+  }
+
+  /// Has items shown anew in the cells that they have.
+  open func reconfigureItems(withIdentifiers identifiers: [Any]) {
+    reconfiguredItemIdentifiers += identifiers
+  }
+
+  /// Has sections shown anew.
+  open func reloadSections(withIdentifiers sectionIdentifiers: [Any]) {
+    reloadedSectionIdentifiers += sectionIdentifiers
   }
 }

@@ -28,9 +28,10 @@ extension ManagedObjectContext {
 
   /// This context's object, with its values, for one of a child; nil when it is deleted or was never there.
   func readable(_ object: ManagedObject) throws -> ManagedObject? {
-    guard let above = self.object(above: object), !above.isDeleted else { return nil }
-    if above.lacksValues { try read(above) }
-    return above.state.contains(.missing) ? nil : above
+    guard let above = self.object(above: object), !above.isDeleted, try hasRow(above) else {
+      return nil
+    }
+    return above
   }
 
   // MARK: Asking the parent

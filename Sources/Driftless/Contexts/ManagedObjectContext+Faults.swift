@@ -59,6 +59,16 @@ extension ManagedObjectContext: ObjectSource {
     end(object, try takeValuesBeneath(object))
   }
 
+  /// Whether an object has a row, whose values it has then, or is new. A fault without one stays a fault, and no deleted object, until
+  /// somebody asks for a value of it.
+  func hasRow(_ object: ManagedObject) throws -> Bool {
+    guard object.lacksValues else { return !object.state.contains(.missing) }
+    try read(object)
+    guard object.state.contains(.missing) else { return true }
+    object.state.dropValues()
+    return false
+  }
+
   /// A fault has its values now, if there are any.
   func end(_ fault: ManagedObject, _ isThere: Bool) {
     fault.state.takeValues()

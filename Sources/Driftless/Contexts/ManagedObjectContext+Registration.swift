@@ -16,10 +16,9 @@ extension ManagedObjectContext {
   /// The object of the ID, with its values.
   /// - Throws: ``ObjectError`` when the store has no such row, or what kept it from being read.
   public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
-    if let object = object(with: id) {
-      if object.lacksValues { try read(object) }
+    if let object = object(with: id), try hasRow(object) {
       if object.isFault { object.fire() }
-      if !object.state.contains(.missing) { return object }
+      return object
     }
     throw ObjectError(
       .missingObject, "\(id) is not in the store",

@@ -28,7 +28,7 @@ struct MigrationFile {
     let plan = try MigrationPlan(
       from: source.model, source.schema.entities, to: destination, present)
     let schema = StoreSchema(
-      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
+      model: destination, entityNames: present, numbers: try plan.numbers(from: source.schema),
       holdsInColumns: try holdsInColumns(plan, source))
     try MigrationConversions(plan, source).check()
     try checkNames(plan, source)
@@ -67,7 +67,7 @@ struct MigrationFile {
     let plan = try MigrationPlan(
       manager.mappingModel, from: source.model, source.schema.entities, to: destination, present)
     let schema = StoreSchema(
-      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
+      model: destination, entityNames: present, numbers: try plan.numbers(from: source.schema),
       holdsInColumns: try holdsInColumns(plan, source))
     try checkNames(plan, source)
     let folder = ExternalDataFolder(store: target.path)

@@ -25,7 +25,7 @@ struct MigrationInPlace {
     let plan = try MigrationPlan(
       from: source.model, source.schema.entities, to: destination, present)
     let schema = StoreSchema(
-      model: destination, entityNames: present, numbers: plan.numbers(from: source.schema),
+      model: destination, entityNames: present, numbers: try plan.numbers(from: source.schema),
       holdsInColumns: try file.holdsInColumns(plan, source))
     try MigrationConversions(plan, source).check()
     try file.checkNames(plan, source)

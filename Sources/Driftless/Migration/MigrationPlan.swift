@@ -191,10 +191,17 @@ struct MigrationPlan {
   // MARK: Numbers
 
   /// The numbers of the destination's entities: those that were keep theirs, which history and sync know them by.
-  func numbers(from schema: StoreSchema) -> [String: Int32] {
+  /// - Throws: `StoreError` with the code `damaged` for an entity that has none, whose rows would be found by nobody.
+  func numbers(from schema: StoreSchema) throws(StoreError) -> [String: Int32] {
     var numbers: [String: Int32] = [:]
     for match in matches {
-      numbers[match.destination.name] = schema.entityNumber(of: match.source)
+      let number = schema.entityNumber(of: match.source)
+      guard number > 0 else {
+        throw StoreError(
+          .damaged, "The store has no number for the entity \(match.source.name).",
+          suggestion: "Check the store, and restore its file from a copy.")
+      }
+      numbers[match.destination.name] = number
     }
     var next = (schema.numbers.map(\.number).max() ?? 0) + 1
     for entity in destinations.sorted(by: { $0.name < $1.name })

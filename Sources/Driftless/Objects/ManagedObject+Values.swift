@@ -260,9 +260,13 @@ extension ManagedObject {
     for (slot, value) in kept { values[slot] = value }
   }
 
-  /// A save deleted it: it is told of that, and that it is a fault now. Its values stay for who takes the delete back.
+  /// A save deleted it: it is told of that, and that it is a fault now. Its values stay for who takes the delete back. As in Core Data
+  /// it says that it is deleted for as long as it is told: its method tells a delete from another save by that.
   final func dismissSaved() {
+    let staysDeleted = isDeleted
+    state.stayDeleted()
     didSave()
+    if !staysDeleted { state.endDelete() }
     guard !state.contains(.fault) else { return }
     willTurnIntoFault()
     if graph == nil { state.becomeForeignFault() }

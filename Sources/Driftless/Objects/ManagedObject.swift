@@ -203,7 +203,7 @@ open class ManagedObject {
   public final var isUpdated: Bool {
     state.contains(.dirty) && state.isDisjoint(with: [.inserted, .deleted])
   }
-  /// Whether the next save deletes it; not any more after that. Of one that was never saved, and of one that others deleted
+  /// Whether the next save deletes it; not any more after its ``didSave()``. Of one that was never saved, and of one that others deleted
   /// and a merge took away, it says that it is gone; of the former until the save.
   public final var isDeleted: Bool { state.contains(.deleted) }
   /// Whether its values are still to be read, or were read by a fetch and not asked for since.
@@ -233,7 +233,7 @@ open class ManagedObject {
   open func awakeFromFetch() {}
   /// Before a save writes it. Changes count, and bring another call for what they touch.
   open func willSave() {}
-  /// After it was saved.
+  /// After it was saved, or its delete was: ``isDeleted`` says which.
   open func didSave() {}
   /// When it is about to be deleted, before others are told.
   open func prepareForDeletion() {}

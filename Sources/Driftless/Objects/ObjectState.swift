@@ -160,6 +160,9 @@ struct ObjectState {
   /// It left the context because it was deleted.
   mutating func stayDeleted() { flags.insert(.deleted) }
 
+  /// Its delete was saved, and it was told so.
+  mutating func endDelete() { flags.remove(.deleted) }
+
   /// It is not deleted any more, and counts as changed.
   mutating func undelete() {
     flags.subtract([.deleted, .deletedInEvent, .cascaded])

@@ -96,12 +96,13 @@ extension ManagedObjectContext {
         for object in faults { isThere.append(try takeValuesBeneath(object)) }
         withExtendedLifetime(above) {}
       }
-      for (object, isThere) in zip(faults, isThere) where object.lacksValues {
-        if isThere, graph.givesFaults, !object.hasChanges {
+      // One that is gone stays a fault, as one whose row a query did not give.
+      for (object, isThere) in zip(faults, isThere) where isThere && object.lacksValues {
+        if graph.givesFaults, !object.hasChanges {
           object.state.takeValues()
           object.state.fallAsleep()
         } else {
-          end(object, isThere)
+          end(object, true)
         }
       }
       return
