@@ -55,7 +55,7 @@ struct ClockTests {
     #expect(try other.exists(id))
   }
 
-  @Test("What waited since a clock was ahead is sent once it may, though the zone's clock is right again")
+  @Test("What waited under a clock that was ahead is sent once it may, though that is right again")
   func keptAhead() async throws {
     let transport = HookedTransport(zone)
     let replica = try await TestReplica("r", zone: zone, clock: clock, transport: transport)
@@ -79,7 +79,7 @@ struct ClockTests {
     clock.set(milliseconds: clock.milliseconds - 3 * 86_400_000)
     transport.rewritten = { [clock] frame in
       let limit = clock.milliseconds + 86_400_000
-      for transaction in try ChangeSetDecoder().decodeIndex(frame).transactions
+      for transaction in try ChangeSetDecoder().decodeIndex(frame).index.transactions
       where transaction.hybridTime >> 16 > limit {
         throw ProtocolError(.clockAhead, "A time is ahead", suggestion: "Set the clock.")
       }
