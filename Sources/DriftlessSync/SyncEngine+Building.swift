@@ -84,6 +84,15 @@ extension SyncEngine {
     return LeftOut(objects: held, properties: waiting)
   }
 
+  /// The newest time that the zone is thought to take once it refused one. It takes what its log has: what is here of that log
+  /// bounds it first, and its clock alone where it was another log that this came from.
+  private func latestTaken(_ transaction: ReadTransaction) throws -> HybridTime? {
+    guard clockRefusals > 0 else { return nil }
+    let now = HybridTime(try zoneTime())
+    guard clockRefusals == 1 else { return now }
+    return max(now, try transaction.newestTime(known: 0) ?? now)
+  }
+
   /// Builds the change set of a selection.
   private func build(
     _ selected: PushSelection, _ allowsMassDelete: Bool, _ state: ReplicaState,
@@ -103,11 +112,11 @@ extension SyncEngine {
       massDeleteIsMeant: try allowsMassDelete
         || MeantDeletes(transaction).areIn(selection.window))
     do {
-      let building = PushBuilding(
+      let building = try PushBuilding(
         transaction, schema: schema, zone: state.zoneID, since: since, knownEdits: knownEdits,
         header: header, standing: partsMayBeThere ? .asked : .here,
         values: valueCutting(pushBytesMax: valueBytesMax),
-        times: TakenTimes(upTo: clockRefusals > 0 ? HybridTime(try zoneTime()) : nil),
+        times: TakenTimes(upTo: latestTaken(transaction), selection.window, transaction),
         trimsMemory: options.trimsMemory)
       let bounds =
         takesNoParts

@@ -117,11 +117,13 @@ extension RescuedValueTests {
         try rescue.take(PhotoReplica.value(3)) { _ in
           try administration.deleteZone("shop")
           new = try administration.createZone("shop")
+          // As a program of before gave numbers.
+          try administration.connection.execute("UPDATE zone SET id = \(world.zone.id)")
           return PhotoReplica.photo(3)
         }
       }
       #expect(refused?.code == .noZone)
-      #expect(new?.id == world.zone.id, "it has the number")
+      #expect(new != nil && new?.id != world.zone.id)
       #expect(try administration.connection.integer("SELECT count(*) FROM value") == 0)
     }
   }
@@ -214,7 +216,9 @@ extension RescuedValueTests {
       let world = try PostgresWorld()
       let former = try world.zone
       try world.administration.deleteZone("shop")
-      #expect(try world.administration.createZone("shop").id == former.id)
+      #expect(try world.administration.createZone("shop").id != former.id)
+      // As a program of before gave numbers.
+      try world.administration.connection.run("UPDATE zone SET id = $1", .integer(former.id))
       let rescue = ValueRescue(
         tables: PostgresValueTables(world.administration.connection, former), milliseconds: 1
       ) { try $0() }

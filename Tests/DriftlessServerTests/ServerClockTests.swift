@@ -246,15 +246,14 @@ struct ServerClockTests {
   func setBackByOperator() async throws {
     let test = try TestZone(
       now: { [host] in host.wall }, sinceBoot: { [host] in host.boot })
-    let generation = try await test.zone().generation
+    let zone = try await test.zone()
     _ = await test.storage.time()
     test.storage.close()
     host.restart(after: 300 * Self.day)
     let leapt = try storage(test.folder)
     var replica = TestReplica()
-    let zone = try await test.zone()
     _ = try await leapt.append(
-      replica.push(generation, inserts: [.init(first: UUID(), count: 1)]), to: zone)
+      replica.push(zone.generation, inserts: [.init(first: UUID(), count: 1)]), to: zone)
     leapt.close()
     host.restart(after: -300 * Self.day)
     let still = try storage(test.folder)

@@ -25,10 +25,8 @@ final class ImportPresence: Sendable {
     guard descriptor >= 0 else { return nil }
     number = .random(in: Self.numbers)
     var lock = Self.lock(number)
-    guard fcntl(descriptor, Self.setLock, &lock) == 0 else {
-      close(descriptor)
-      return nil
-    }
+    // What has all its parts is ended, and its descriptor closed with it.
+    guard fcntl(descriptor, Self.setLock, &lock) == 0 else { return nil }
   }
 
   deinit { close(descriptor) }

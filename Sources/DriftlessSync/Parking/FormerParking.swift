@@ -56,6 +56,9 @@ enum FormerParking {
     let parts = (dropped + parked).sorted { $0.sequence < $1.sequence }
     var directory = ObjectDirectory(connection)
     // Bytes that are not those that were pushed say nothing where nobody has others.
+    // SQLite gives the number of a row that is gone again, and one that was accepted stands for that entry alone.
+    let numbered = try connection.number("SELECT coalesce(max(id), 0) FROM ZDL_PARKED_FORMER")
+    var id = max(numbered, try AcceptedParking.load(transaction).former.max() ?? 0)
     for entry in parts where entry.sequence > place && entry.code != .damaged {
       let isOfKept = isDropped.contains(entry.sequence) && entry.code == .unknownNames
       let kept =
@@ -79,13 +82,14 @@ enum FormerParking {
           ?? run.map { $0.identities[Int(number &- $0.first)] }
         objects.append((identity ?? nobody).networkBytes)
       }
+      id += 1
       try connection.perform(
         """
-        INSERT INTO ZDL_PARKED_FORMER(sequence, code, reason, sender, since, tried_level, unknown,
-          objects, frame) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO ZDL_PARKED_FORMER(id, sequence, code, reason, sender, since, tried_level, unknown,
+          objects, frame) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         [
-          .unsigned(entry.sequence), .text(code.rawValue), .text(entry.reason),
+          .integer(id), .unsigned(entry.sequence), .text(code.rawValue), .text(entry.reason),
           entry.sender.map { .uuid($0) } ?? .null, .real(entry.since.timeIntervalSince1970),
           .integer(entry.triedLevel), .text(Parking.text(entry.unknown)), .blob(objects),
           .blob(frame),

@@ -33,7 +33,7 @@ struct ChangeSetBuilder {
   /// The first error of a look-up, which ends the building.
   private var failure: (any Error)?
   private let values: ValueCutting
-  private var times: TakenTimes
+  private let times: TakenTimes
   /// By new object whose insert goes by another transaction: the name of the save that made it.
   var makers: [ObjectKey: UInt64] = [:]
 
@@ -275,7 +275,7 @@ struct ChangeSetBuilder {
     var numbers: Set<Int64> = []
     for draft in drafts { numbers.formUnion(draft.transactions) }
     var places: [Int64: Int] = [:]
-    for number in try times.note(numbers, transaction) {
+    for number in numbers.sorted() {
       var info = try transaction.transactionHeader(number)
       if info.author == nil, info.contextName == nil, let known = knownEdits.origins[number] {
         (info.author, info.contextName) = (known.author, known.contextName)

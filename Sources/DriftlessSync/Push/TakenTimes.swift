@@ -4,27 +4,28 @@ import DriftlessSQLite
 /// The times of edits as the zone takes them. Once it refused one as ahead of its clock, what lies ahead has the clock's time, in
 /// its own order: an edit that is pending by its time (`EditStamp`) is in no row of history that could be moved back.
 struct TakenTimes {
-  /// The zone's clock; nil as long as it refuses no time.
+  /// The newest time that is taken; nil as long as none was refused.
   private let latest: HybridTime?
   private var moved: [Int64: HybridTime] = [:]
 
-  init(upTo latest: HybridTime?) { self.latest = latest }
-
-  /// Takes note of the edits of a change set.
-  ///
-  /// - Parameter numbers: transactions and stamps.
-  /// - Returns: them in their order.
-  /// - Throws: What reading them throws.
-  mutating func note(_ numbers: Set<Int64>, _ transaction: ReadTransaction) throws -> [Int64] {
-    let ordered = numbers.sorted()
-    guard let latest else { return ordered }
-    let ahead = try ordered.filter { try transaction.editTime($0) > latest }
+  /// - Parameters:
+  ///   - latest: the zone's clock, once it refused a time.
+  ///   - window: what goes, in however many parts: an edit has one time in all of them.
+  /// - Throws: What reading the times throws.
+  init(upTo latest: HybridTime?, _ window: PendingObjects, _ transaction: ReadTransaction) throws {
+    self.latest = latest
+    guard let latest else { return }
+    var numbers: Set<Int64> = []
+    for (_, object) in window {
+      if object.wholeTransaction != 0 { numbers.insert(object.wholeTransaction) }
+      for edit in object.edits { numbers.insert(edit.transaction) }
+    }
+    let ahead = try numbers.sorted().filter { try transaction.editTime($0) > latest }
     var time = latest.rawValue - min(latest.rawValue, UInt64(ahead.count))
     for number in ahead {
       time += 1
       moved[number] = HybridTime(rawValue: time)
     }
-    return ordered
   }
 
   /// - Throws: What reading it throws.

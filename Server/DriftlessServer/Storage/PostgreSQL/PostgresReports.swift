@@ -105,13 +105,14 @@
       let token = AccessToken.mint()
       let now = try serverMilliseconds()
       try write {
+        // Who waits for a renewal of the zone finds it, and the token, under its new number.
+        let zone = try existing(try validToken(id).zoneName, locks: true)
         let old = try validToken(id)
-        _ = try existing(old.zoneName, locks: true)
         try connection.run(
           """
           INSERT INTO token(id, hash, zone, verbs, created_ms, name, expires_ms)
           VALUES($1, $2, $3, $4, $5, $6, $7)
-          """, .text(token.id), .blob(token.hash), .integer(old.zoneID),
+          """, .text(token.id), .blob(token.hash), .integer(zone.id),
           .integer(old.verbs.rawValue), .integer(now), old.name.map { .text($0) } ?? .null,
           expiresMilliseconds.map { .integer($0) } ?? .null)
         try PostgresBindings.set(old.binding.renewed, of: token.id, on: connection)

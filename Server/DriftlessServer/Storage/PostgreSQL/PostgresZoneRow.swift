@@ -56,6 +56,9 @@
   }
 
   extension PostgresConnection {
+    /// So often a row is looked for that others wrote meanwhile.
+    private static let looks = 4
+
     /// The zone of that name; nil when there is none.
     ///
     /// - Parameter locks: whether nobody else may write to the zone until the transaction ends.
@@ -65,7 +68,7 @@
       let select = PostgresZoneRow.select + " AND name = $1" + (locks ? " FOR UPDATE" : "")
       var rows = try run(select, .text(name))
       // Who waited for a row which has another name by then finds the one that has this name when it looks again.
-      if locks, rows.count == 0 { rows = try run(select, .text(name)) }
+      for _ in 0..<Self.looks where locks && rows.count == 0 { rows = try run(select, .text(name)) }
       return rows.count > 0 ? try PostgresZoneRow(rows, 0) : nil
     }
 
@@ -77,7 +80,8 @@
       let uuid = PostgresValue.uuid(zone.zoneID)
       var rows = try run(
         PostgresZoneRow.select + " AND id = $1 AND uuid = $2" + lock, .integer(zone.id), uuid)
-      if rows.count == 0 {
+      // Who waited for a renewal looks again, and may wait for another one then.
+      for _ in 0..<(locks ? Self.looks : 1) where rows.count == 0 {
         rows = try run(PostgresZoneRow.select + " AND uuid = $1" + lock, uuid)
       }
       return rows.count > 0 ? try PostgresZoneRow(rows, 0) : nil

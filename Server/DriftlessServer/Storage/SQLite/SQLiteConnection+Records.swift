@@ -146,8 +146,11 @@ extension SQLiteConnection {
     let size = try pageSize(of: current, request, own: own)
     if size.count > 0 { try request.reserve?(size.bytes) }
     let entries = try self.entries(of: current, request, own: own, size)
-    // What was read of the zone is older than the entries: a purge may have come in between.
+    // What was read of the zone is older than the entries: a purge, or a renewal, may have come in between.
     if let first = entries.first, first.sequence != request.after.sequence + 1 {
+      guard try self.current(zone).generation == zone.generation else {
+        throw ServerError.generationChanged(zone: zone.name)
+      }
       let floor = try PurgedLog.floor(of: current, on: self)
       if request.after.sequence < floor {
         throw ServerError.purged(at: request.after.sequence, floor: floor, current)
