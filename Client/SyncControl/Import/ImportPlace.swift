@@ -117,10 +117,14 @@ struct ImportPlace: Equatable {
   static func all(
     of bytes: ImportBytes, in store: PersistentStore, beside presence: ImportPresence?
   ) throws -> [ImportPlace] {
-    try store.read { try all($0) }.filter { place in
+    let left = try store.read { try all($0) }.filter { place in
       if let owner = place.owner, presence?.isUnderWay(owner) == true { return false }
       return try place.isIn(bytes)
-    }.sorted { $0.line < $1.line }
+    }
+    guard !left.isEmpty else { return [] }
+    // What came to its end between the two looks took its place away before it was no more under way.
+    let kept = try store.read { try all($0) }
+    return left.filter { kept.contains($0) }.sorted { $0.line < $1.line }
   }
 
   /// - Parameter former: what was kept of the file before.
