@@ -151,6 +151,36 @@ import Testing
     #expect(try administration.connection.integer("SELECT count(*) FROM value") == 1)
   }
 
+  @Test("A page that is read while a zone begins anew is of one log")
+  func page() async throws {
+    let test = try TestZone()
+    let zone = try await test.zone()
+    var replica = TestReplica()
+    for _ in 0..<3 {
+      let reply = try await test.storage.append(
+        replica.push(zone.generation, inserts: [.init(first: UUID(), count: 1)]), to: zone)
+      replica.cursor = LogMark(sequence: reply.sequence, chain: reply.chain)
+    }
+    let administration = try Administration(folder: test.folder)
+    defer { administration.close() }
+    var request = PageRequest(
+      after: Cursor.start(generation: zone.generation).mark, bytesMax: 1 << 20, entriesMax: 10)
+    let name = zone.name
+    let folder = test.folder
+    request.reserve = { _ in
+      let command = try Administration(folder: folder)
+      defer { command.close() }
+      _ = try command.renewZone(name, intent: .offer)
+    }
+    let page = try await test.storage.page(of: zone, request)
+    #expect(page.entries.map(\.sequence) == [1, 2, 3])
+    #expect(page.head == 3)
+    #expect(try administration.inspectZone(name).entries == 0)
+    request.reserve = nil
+    #expect(
+      try await code { _ = try await test.storage.page(of: zone, request) } == .generationChanged)
+  }
+
   @Test("A server of before is started anew first")
   func older() throws {
     let directory = try TemporaryDirectory()
@@ -205,7 +235,8 @@ import Testing
       let zone = try world.zone
       let (storage, database) = (world.storage, world.database)
       let push = TestReplica().push(1, zone.generation)
-      // Both wait for the row that a third one has: the renewal first.
+      let former = try world.administration.createToken(zone: "shop", verbs: [.read])
+      // All wait for the row that a third one has: the renewal first.
       let isOver = PostgresWorld.Flag()
       try await withThrowingTaskGroup(of: Void.self) { group in
         try await world.holding(until: isOver) { _ in
@@ -226,19 +257,30 @@ import Testing
               let command = try PostgresAdministration(database: database)
               defer { command.close() }
               let token = try command.createToken(zone: "shop", verbs: [.read])
-              #expect(try command.tokens().map(\.id) == [token.id])
+              #expect(try command.tokens().map(\.id).contains(token.id))
+            }
+          }
+          group.addTask {
+            try await blocking {
+              let command = try PostgresAdministration(database: database)
+              defer { command.close() }
+              let token = try command.rotateToken(
+                id: former.id, grace: 0, expiresMilliseconds: nil)
+              #expect(try command.tokens().map(\.id).contains(token.id))
             }
           }
           let waiting = """
             SELECT count(*) FROM pg_stat_activity
             WHERE wait_event_type = 'Lock' AND datname = current_database()
             """
-          while try world.connection.run(waiting).int64(0, 0) < 3 { usleep(1_000) }
+          while try world.connection.run(waiting).int64(0, 0) < 4 { usleep(1_000) }
         }
         try await group.waitForAll()
       }
       #expect(try world.zone.generation != zone.generation)
-      #expect(try world.administration.tokens().count == 1)
+      // Each opens the zone as it is now.
+      let number = try world.zone.id
+      #expect(try world.administration.tokens().map(\.zoneID) == [number, number, number])
     }
 
     @Test("In a database no zone begins anew while a node of before serves")

@@ -140,6 +140,21 @@ struct ParkingTests {
     #expect(parked.map(\.sequence) == [place, place])
     #expect(parked.count { $0.code == "former-log" } == 1)
     #expect(try second.status.parked == 2)
+    // Once they are accepted and taken in, what is kept of the next log that goes is another entry.
+    #expect(try SyncEngine.acceptParked(of: second.store) == 2)
+    #expect(try second.status.parked == 0)
+    _ = try second.store.write(TransactionInfo(kind: .imported)) {
+      try $0.connection.execute("DELETE FROM ZDL_PARKED_FORMER")
+    }
+    clock.advance(milliseconds: 2 * 86_400_000)
+    zone.putBack(backup)
+    let fourth = try await TestReplica("fourth", zone: zone, clock: clock)
+    try fourth.insert("Item", ["title": .string("a third one")])
+    try await fourth.sync()
+    #expect(try await second.sync().reconciliations.map(\.kind) == [.offered])
+    let next = try SyncEngine.parked(of: second.store)
+    #expect(next.count { $0.code == "former-log" } == 1)
+    #expect(try second.status.parked == next.count)
   }
 
   @Test("F72 S21 An entry that cannot be read is set aside, and everything else goes on")

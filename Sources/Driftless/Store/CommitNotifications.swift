@@ -67,6 +67,9 @@ final class CommitNotifications: Sendable {
     var isClosed = false
   }
 
+  /// Whether the system tells of what other processes write, so that nobody looks each second.
+  var isToldBySystem: Bool { state.withLock { $0.watch.map { !$0.isPolling } ?? false } }
+
   /// The object of notifications, as long as it lives.
   private struct Poster: Sendable {
     weak var object: (any AnyObject & Sendable)?

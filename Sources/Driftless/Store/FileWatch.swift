@@ -20,6 +20,9 @@ final class FileWatch: Sendable {
     watches.remove(listener)
     listener.end()
   }
+
+  /// Whether the system tells nothing of the file, so that it is looked at each second.
+  var isPolling: Bool { listener.isPolling }
 }
 
 /// Who wants to know of one file.
@@ -65,6 +68,8 @@ final class FileListener: Sendable {
       changed()
     }
   }
+
+  var isPolling: Bool { looking.withLock { $0.timer != nil } }
 
   /// Looks each second from now on.
   func poll() {

@@ -129,8 +129,13 @@ extension SQLiteConnection {
       binding: TokenBindings.binding(statement, at: 9))
   }
 
-  /// Entries after a sequence number, until the bytes are used up; at least one, if there is one.
+  /// Entries after a sequence number, until the bytes are used up; at least one, if there is one. All of it is of one state: the log
+  /// may be purged, or begin anew, meanwhile.
   func page(of zone: ZoneRecord, _ request: PageRequest) throws -> LogPage {
+    try transaction(.deferred) { try readPage(of: zone, request) }
+  }
+
+  private func readPage(of zone: ZoneRecord, _ request: PageRequest) throws -> LogPage {
     // Read anew: the log may have grown while the request waited for news.
     let current = try self.current(zone)
     guard current.generation == zone.generation else {
@@ -145,19 +150,8 @@ extension SQLiteConnection {
     let own = try request.own.flatMap { try replicaRow($0.replica)?.id }
     let size = try pageSize(of: current, request, own: own)
     if size.count > 0 { try request.reserve?(size.bytes) }
-    let entries = try self.entries(of: current, request, own: own, size)
-    // What was read of the zone is older than the entries: a purge, or a renewal, may have come in between.
-    if let first = entries.first, first.sequence != request.after.sequence + 1 {
-      guard try self.current(zone).generation == zone.generation else {
-        throw ServerError.generationChanged(zone: zone.name)
-      }
-      let floor = try PurgedLog.floor(of: current, on: self)
-      if request.after.sequence < floor {
-        throw ServerError.purged(at: request.after.sequence, floor: floor, current)
-      }
-    }
-    // The head was read before the entries, so these may reach beyond it.
-    return LogPage(entries: entries, head: max(current.head, entries.last?.sequence ?? 0))
+    return LogPage(
+      entries: try entries(of: current, request, own: own, size), head: current.head)
   }
 
   /// How far a page goes, by what the rows say of their sizes: no change set is read for it.
