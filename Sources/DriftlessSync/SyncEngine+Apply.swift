@@ -161,8 +161,11 @@ extension SyncEngine {
   /// replica's state.
   @discardableResult
   func settling<Value>(
-    after newest: HybridTime? = nil, _ body: (PageApplier, inout ReplicaState) throws -> Value
+    after newest: HybridTime? = nil, carriesEnds: Bool = true,
+    _ body: (PageApplier, inout ReplicaState) throws -> Value
   ) throws -> Value {
+    // What is pending under the names of before would count as acknowledged.
+    if carriesEnds { try carryEnds() }
     var left: PendingCache?
     // What comes back in a merge may wait again for what an undo went back to.
     defer { (pendingCache, undoneCache) = (left, nil) }

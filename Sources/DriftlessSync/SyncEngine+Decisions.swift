@@ -27,24 +27,27 @@ extension SyncEngine {
     conflict number: Int64, of store: PersistentStore, author: String? = nil,
     keys: KeyRing? = nil, withoutLost: Bool = false
   ) throws -> JournalEntry {
-    let entry = try journaled(number, store).entry
-    guard entry.decision != entry.loser else {
-      throw SyncError(
-        .cannotUndo, "Conflict \(number) was undone already.",
-        suggestion: "Run: syncctl why \(entry.entity)/\(entry.object.uuidString.lowercased())"
-          + ".\(entry.property ?? "")")
+    try settle(
+      conflict: number, of: store, author: author, keys: keys, withoutLost: withoutLost
+    ) { entry, schema, transaction in
+      guard entry.decision != entry.loser else {
+        throw SyncError(
+          .cannotUndo, "Conflict \(number) was undone already.",
+          suggestion: "Run: syncctl why \(entry.entity)/\(entry.object.uuidString.lowercased())"
+            + ".\(entry.property ?? "")")
+      }
+      if entry.isWaiting, let standing = try standing(entry, schema, transaction),
+        standing != entry.kept
+      {
+        throw SyncError(
+          .cannotUndo,
+          "\(entry.property ?? "") is \(standing) by now, and not what conflict \(number) left.",
+          suggestion:
+            "Keep that: syncctl conflicts keep \(number) --store \(store.label.shellWord); after it, undo "
+            + "puts the other value back all the same")
+      }
+      return entry.loser
     }
-    if entry.isWaiting, let standing = try standing(of: entry, in: store), standing != entry.kept {
-      throw SyncError(
-        .cannotUndo,
-        "\(entry.property ?? "") is \(standing) by now, and not what conflict \(number) left.",
-        suggestion:
-          "Keep that: syncctl conflicts keep \(number) --store \(store.label.shellWord); after it, undo "
-          + "puts the other value back all the same")
-    }
-    return try decide(
-      conflict: number, for: entry.loser, of: store, author: author, keys: keys,
-      withoutLost: withoutLost)
   }
 
   /// Ends conflicts that wait for a person where somebody here has set the property since: that is a decision.
@@ -78,12 +81,6 @@ extension SyncEngine {
     }
   }
 
-  private static func standing(
-    of entry: JournalEntry, in store: PersistentStore
-  ) throws -> String? {
-    try store.read { try standing(entry, SyncSchema(store.schema), $0) }
-  }
-
   /// Decides that the value that stands shall stand. Nothing is changed but the journal.
   ///
   /// Of a conflict that waits for a person, what stands may be another value by now: it is what the journal has as kept. Where the object
@@ -95,19 +92,19 @@ extension SyncEngine {
   public static func keep(
     conflict number: Int64, of store: PersistentStore
   ) throws -> JournalEntry {
-    let entry = try journaled(number, store).entry
-    let why =
-      "Run: syncctl why \(entry.entity)/\(entry.object.uuidString.lowercased())"
-      + ".\(entry.property ?? "")"
-    guard entry.decision != entry.loser else {
-      throw SyncError(
-        .cannotUndo, "Conflict \(number) was undone: what it kept does not stand any more.",
-        suggestion: why)
-    }
-    let side: JournalEntry.Side = entry.loser == .local ? .remote : .local
     let schema = SyncSchema(store.schema)
     let info = TransactionInfo(author: importAuthor, kind: .imported)
     return try store.write(info) { transaction in
+      let entry = try journaled(number, store, transaction).entry
+      let why =
+        "Run: syncctl why \(entry.entity)/\(entry.object.uuidString.lowercased())"
+        + ".\(entry.property ?? "")"
+      guard entry.decision != entry.loser else {
+        throw SyncError(
+          .cannotUndo, "Conflict \(number) was undone: what it kept does not stand any more.",
+          suggestion: why)
+      }
+      let side: JournalEntry.Side = entry.loser == .local ? .remote : .local
       if let standing = try standing(entry, schema, transaction), standing != entry.kept {
         guard entry.isWaiting else {
           throw SyncError(
@@ -171,11 +168,31 @@ extension SyncEngine {
     conflict number: Int64, for side: JournalEntry.Side, of store: PersistentStore,
     author: String? = nil, keys: KeyRing? = nil, withoutLost: Bool = false
   ) throws -> JournalEntry {
-    let (entry, values) = try journaled(number, store)
+    try settle(
+      conflict: number, of: store, author: author, keys: keys, withoutLost: withoutLost
+    ) { _, _, _ in side }
+  }
+
+  /// - Parameter side: whose value is to stand. It is asked in the transaction that sets the value: others decide, edit and sync
+  ///   meanwhile.
+  private static func settle(
+    conflict number: Int64, of store: PersistentStore, author: String?, keys: KeyRing?,
+    withoutLost: Bool,
+    for side: (JournalEntry, SyncSchema, ReadTransaction) throws -> JournalEntry.Side
+  ) throws -> JournalEntry {
     let schema = SyncSchema(store.schema, keys: keys)
     do {
-      return try decide(
-        entry, values, for: side, of: store, schema, author: author, withoutLost: withoutLost)
+      return try store.write(TransactionInfo(author: author, kind: .local)) { transaction in
+        let (entry, values) = try journaled(number, store, transaction)
+        let side = try side(entry, schema, transaction)
+        let putBack = { entity in
+          PutBack(
+            entry, entity, transaction, schema: schema, withoutLost: withoutLost, now: store.now)
+        }
+        try set(side, of: entry, values, schema, transaction, by: putBack)
+        try Journal.decide(number, side, at: store.now, on: transaction.connection)
+        return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
+      }.0
     } catch let error as StoreError where error.code == .constraint {
       throw SyncError(
         .cannotUndo,
@@ -185,18 +202,22 @@ extension SyncEngine {
     }
   }
 
-  private static func decide(
-    _ entry: JournalEntry, _ values: Journal.Values, for side: JournalEntry.Side,
-    of store: PersistentStore, _ schema: SyncSchema, author: String?, withoutLost: Bool
-  ) throws -> JournalEntry {
+  /// Has one side's value stand, as an edit made here.
+  private static func set(
+    _ side: JournalEntry.Side, of entry: JournalEntry, _ values: Journal.Values,
+    _ schema: SyncSchema, _ transaction: WriteTransaction,
+    by putBack: (SyncSchema.Entity) -> PutBack
+  ) throws {
     let number = entry.number
-    func putBack(_ entity: SyncSchema.Entity, _ transaction: WriteTransaction) -> PutBack {
-      PutBack(
-        entry, entity, transaction, schema: schema, withoutLost: withoutLost, now: store.now)
-    }
-    if entry.property == nil, side == entry.loser, let row = values.row,
-      let entity = schema.entity(namedNowOrBefore: entry.entity)
-    {
+    guard let name = entry.property else {
+      guard side == entry.loser, let row = values.row else {
+        throw SyncError(
+          .cannotUndo, "Conflict \(number) is about the object as a whole, which stays.",
+          suggestion: "Delete the object where that is meant.")
+      }
+      guard let entity = schema.entity(namedNowOrBefore: entry.entity) else {
+        throw noLonger(entry.entity, "make the object anew as what it is now")
+      }
       guard entry.outcome != .combined else {
         throw SyncError(
           .cannotUndo,
@@ -204,59 +225,36 @@ extension SyncEngine {
             + "\(entry.object.uuidString.lowercased()).",
           suggestion: "Make the other one anew, with another key.")
       }
-      return try store.write(TransactionInfo(author: author, kind: .local)) { transaction in
-        try putBack(entity, transaction).bringBack(row)
-        try Journal.decide(number, side, at: store.now, on: transaction.connection)
-        return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
-      }.0
+      return try putBack(entity).bringBack(row)
     }
-    guard let name = entry.property else {
-      if side == entry.loser, values.row != nil {
-        throw noLonger(entry.entity, "make the object anew as what it is now")
+    let set = side == .local ? entry.local : entry.remote
+    if let value = side == .local ? values.local : values.remote {
+      let (entity, property) = try property(name, of: entry, schema)
+      if side == .local, entry.outcome == .remote, entry.isOfUnknownZone, entry.base != nil,
+        property.policy == .counter
+      {
+        // Of a count that was left out the journal has what was counted: it is added once.
+        if entry.decision != .local { try putBack(entity).add(value, property, row: values.row) }
+        return
       }
+      let opener = CellOpener(transaction, schema: schema)
+      let opened = SealedValue.cell(in: value).flatMap {
+        opener.value(ofCell: $0, property, of: entity, identity: entry.object)
+      }
+      try putBack(entity).set(opened ?? value, property, row: values.row, text: set)
+    } else if let set {
+      let (entity, property) = try property(name, of: entry, schema)
+      try putBack(entity).set(elements: set, property, row: values.row)
+    } else if side == .remote, entry.isOfUnknownZone {
       throw SyncError(
-        .cannotUndo, "Conflict \(number) is about the object as a whole, which stays.",
-        suggestion: "Delete the object where that is meant.")
+        .cannotUndo,
+        "Conflict \(number) does not have what \(name) was in the zone: \(entry.explanation)",
+        suggestion: "Set \(name) by hand to what it is to be.")
+    } else if try isAlive(entry, schema, transaction) {
+      throw SyncError(
+        .cannotUndo, "On that side object \(entry.object.uuidString.lowercased()) was deleted.",
+        suggestion: "Delete it where that is meant.")
     }
-    let info = TransactionInfo(author: author, kind: .local)
-    return try store.write(info) { transaction in
-      let set = side == .local ? entry.local : entry.remote
-      if let value = side == .local ? values.local : values.remote {
-        let (entity, property) = try property(name, of: entry, schema)
-        if side == .local, entry.outcome == .remote, entry.isOfUnknownZone, entry.base != nil,
-          property.policy == .counter
-        {
-          // Of a count that was left out the journal has what was counted: it is added once.
-          if entry.decision != .local {
-            try putBack(entity, transaction)
-              .add(value, property, row: values.row)
-          }
-          try Journal.decide(number, side, at: store.now, on: transaction.connection)
-          return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
-        }
-        let opener = CellOpener(transaction, schema: schema)
-        let opened = SealedValue.cell(in: value).flatMap {
-          opener.value(ofCell: $0, property, of: entity, identity: entry.object)
-        }
-        try putBack(entity, transaction)
-          .set(opened ?? value, property, row: values.row, text: set)
-      } else if let set {
-        let (entity, property) = try property(name, of: entry, schema)
-        try putBack(entity, transaction)
-          .set(elements: set, property, row: values.row)
-      } else if side == .remote, entry.isOfUnknownZone {
-        throw SyncError(
-          .cannotUndo,
-          "Conflict \(number) does not have what \(name) was in the zone: \(entry.explanation)",
-          suggestion: "Set \(name) by hand to what it is to be.")
-      } else if try isAlive(entry, schema, transaction) {
-        throw SyncError(
-          .cannotUndo, "On that side object \(entry.object.uuidString.lowercased()) was deleted.",
-          suggestion: "Delete it where that is meant.")
-      }
-      try Journal.decide(number, side, at: store.now, on: transaction.connection)
-      return try Journal.entry(number, on: transaction.connection)?.entry ?? entry
-    }.0
   }
 
   private static func property(
@@ -279,13 +277,12 @@ extension SyncEngine {
   }
 
   private static func journaled(
-    _ number: Int64, _ store: PersistentStore
+    _ number: Int64, _ store: PersistentStore, _ transaction: ReadTransaction
   ) throws -> (entry: JournalEntry, values: Journal.Values) {
-    let found = try store.read { transaction -> (JournalEntry, Journal.Values)? in
-      guard try EngineTables.exist(on: transaction.connection) else { return nil }
-      return try Journal.entry(number, on: transaction.connection)
-    }
-    guard let found else {
+    let connection = transaction.connection
+    guard try EngineTables.exist(on: connection),
+      let found = try Journal.entry(number, on: connection)
+    else {
       throw SyncError(
         .unknownElement, "The journal has no conflict \(number).",
         suggestion: "Run: syncctl conflicts --store \(store.label.shellWord)")

@@ -66,7 +66,7 @@ extension SyncEngine {
     try checkHome()
     try Self.checkIsWritable(store)
     try await way.enroll(code: code)
-    try await operation {}
+    try await operation(telling: .contact) {}
   }
 
   /// Makes the store a replica of the zone that the engine was made for, where it is none: the first operation that the

@@ -108,7 +108,7 @@ extension SyncEngine {
       let withoutRoom =
         sequence == nil ? try MissedValues.count(.room, on: transaction.connection) : 0
       if withoutRoom > 0 || parked.contains(where: { $0.code == LargeCell.code }) {
-        try transaction.setSetting(retrySetting, .integer(1))
+        try askForMissing(transaction)
       }
       if let part {
         let meant = try named(sequence, part, among: parked, of: store)
@@ -133,13 +133,21 @@ extension SyncEngine {
     }.0
   }
 
+  /// Asks for the values that are missing, once more where somebody asked already.
+  private static func askForMissing(_ transaction: WriteTransaction) throws {
+    let before = try transaction.setting(retrySetting)
+    let times: Int64 =
+      if case .integer(let times)? = before, times > 0, times < .max { times } else { 0 }
+    try transaction.setSetting(retrySetting, .integer(times + 1))
+  }
+
   /// Asks for another try at some of what is set aside. Single values are tried unasked.
   private static func retry(
     _ meant: [ParkedEntry], beside parked: [ParkedEntry], _ transaction: WriteTransaction
   ) throws {
     var accepted = try AcceptedParking.load(transaction)
     if meant.contains(where: { $0.code == LargeCell.code }) {
-      try transaction.setSetting(retrySetting, .integer(1))
+      try askForMissing(transaction)
     }
     for entry in meant {
       if let id = entry.former {

@@ -18,7 +18,11 @@ extension SyncEngine {
   ///
   /// - Returns: Whether this engine has the lock.
   package func keepSyncLock() -> Bool {
-    if syncLock?.keep() == false { syncLock = nil }
+    if syncLock?.keep() == false {
+      syncLock = nil
+      // Whoever has it now settles what this engine remembers as pending.
+      (pendingCache, undoneCache) = (nil, nil)
+    }
     return syncLock != nil
   }
 
@@ -73,11 +77,22 @@ extension SyncEngine {
     return true
   }
 
+  /// What an operation that succeeds tells of the store's sync.
+  enum OperationNews {
+    /// The store is in step with the zone, as of now.
+    case inStep
+    /// The zone answers: what it said of the store at the last sync holds.
+    case contact
+  }
+
   /// Runs an operation when those before it have ended, and keeps how it ended, so that status tells
   /// the truth.
   ///
+  /// - Parameter news: what it tells where it succeeds.
   /// - Throws: `CancellationError` when the task was cancelled before the operation began.
-  func operation<Report>(_ body: () async throws -> Report) async throws -> Report {
+  func operation<Report>(
+    telling news: OperationNews = .inStep, _ body: () async throws -> Report
+  ) async throws -> Report {
     try await queue.enter()
     defer { queue.leave() }
     // Another engine may have settled what this one remembers as pending.
@@ -87,7 +102,7 @@ extension SyncEngine {
     // Of a replica of another zone it says nothing that is about it.
     try checkHome()
     try expectZone()
-    return try await recorded {
+    return try await recorded(news) {
       try await self.enrollWhenNeeded()
       return try await body()
     }
@@ -105,14 +120,21 @@ extension SyncEngine {
     way.expect(zoneID: state.zoneID)
   }
 
-  private func recorded<Report>(_ operation: () async throws -> Report) async throws -> Report {
+  private func recorded<Report>(
+    _ news: OperationNews, _ operation: () async throws -> Report
+  ) async throws -> Report {
     let answers = transport.answers
     // A record that cannot be read is the operation's to tell.
     let known = try? replicaState()
     do {
       let report = try await operation()
       // Who asked the server nothing does not know that all is well.
-      if transport.answers != answers { try record(nil, since: known) }
+      if transport.answers != answers {
+        switch news {
+        case .inStep: try record(nil, since: known)
+        case .contact: try recordContact()
+        }
+      }
       return report
     } catch let error as StoreError where error.code == .syncLocked {
       // Another engine keeps the store in step: that is no failure of this replica's sync.
@@ -152,6 +174,18 @@ extension SyncEngine {
         try transaction.setSetting(Self.allowedSetting, nil)
       }
       if state != before { try state.save(on: transaction.connection) }
+    }
+  }
+
+  /// What a failed sync waits for besides, it goes on waiting for.
+  private func recordContact() throws {
+    try bookkeep { transaction in
+      var state = try Self.state(on: transaction.connection, of: store)
+      guard
+        try Self.lastFailure(transaction, state, now: store.now)?.isAboutContact == true
+      else { return }
+      state.lastError = nil
+      try state.save(on: transaction.connection)
     }
   }
 

@@ -30,6 +30,9 @@ struct Newcomer {
       options: StoreOptions(durability: .normal))
     try SyncEngine.enroll(
       store: store, server: URL(fileURLWithPath: "/"), zone: state.zone, info: info)
+    var options = options
+    // The replica has its large values, or fetches them in its turns, as many of them as it wants.
+    options.values = .firstUse
     engine = SyncEngine(
       store: store, transport: ReadingTransport(next: transport), options: options)
     _ = try store.write(TransactionInfo(author: SyncEngine.importAuthor, kind: .imported)) {

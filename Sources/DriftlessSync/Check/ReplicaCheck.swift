@@ -122,11 +122,12 @@ extension EngineTables {
       number >= 0
     case (SealedAnew.setting, .integer(let number)),
       (SyncEngine.withoutRulesSetting, .integer(let number)),
-      (SyncEngine.retrySetting, .integer(let number)),
       (SyncEngine.missingSetting, .integer(let number)):
       number == 1
     case (ValueTiming.setting, .text(let text)): ValueFetching(rawValue: text) != nil
-    case (WantedValues.askedSetting, .integer(let number)): number > 0
+    case (WantedValues.askedSetting, .integer(let number)),
+      (SyncEngine.retrySetting, .integer(let number)):
+      number > 0
     case (WantedValues.failureSetting, .text(let text)): SyncEngine.decodeFailure(text) != nil
     case (LetGoRequest.setting, .text(let text)): LetGoRequest.decode(text) != nil
     case (LetGoRequest.doneSetting, .text(let text)), (LetGoRequest.begunSetting, .text(let text)):

@@ -394,6 +394,6 @@ extension SyncEngine {
   func carryEnds() throws {
     let ends = CarriedEnds(schema)
     guard try store.read({ try ends.areDue($0) }) else { return }
-    try settling { applier, state in try ends.carry(applier, by: state) }
+    try settling(carriesEnds: false) { applier, state in try ends.carry(applier, by: state) }
   }
 }

@@ -20,7 +20,7 @@ extension SyncEngine {
   /// Brings what entries name that were set aside and are tried again now, of this log and of those that are gone; and all that is
   /// missing when a person says so.
   func fetchMissingValues() async throws {
-    let (missing, due, isAsked) = try store.read { transaction in
+    let (missing, due, asked) = try store.read { transaction in
       let timing = try ValueTiming(options, transaction)
       let connection = transaction.connection
       let entries = try Parking.entries(on: connection).filter(isDue).map {
@@ -29,18 +29,23 @@ extension SyncEngine {
       let former = try FormerParking.entries(on: connection).filter { isDue($0.parked) }.map {
         try FormerParking.frame(of: $0.id, on: connection)
       }
-      let isAsked = try transaction.setting(Self.retrySetting) != nil
+      let asked = try transaction.setting(Self.retrySetting)
       return (
-        try isAsked ? self.missing(transaction).compactMap { LargeCell.value(in: $0.value) } : [],
-        (entries + former).flatMap { timing.due($0, schema) }, isAsked
+        try asked != nil ? self.missing(transaction).compactMap { LargeCell.value(in: $0.value) } : [],
+        (entries + former).flatMap { timing.due($0, schema) }, asked
       )
     }
-    if isAsked { valueMemory = ValueMemory() }
+    if asked != nil { valueMemory = ValueMemory() }
     let wanted = Set(due).union(missing)
     if !wanted.isEmpty {
       try await fetch(wanted.sorted(), generation: replicaState().generation)
     }
-    if isAsked { try bookkeep { try $0.setSetting(Self.retrySetting, nil) } }
+    guard let asked else { return }
+    try bookkeep { transaction in
+      // Who asked again meanwhile may have mended what was missing still.
+      guard try transaction.setting(Self.retrySetting) == asked else { return }
+      try transaction.setSetting(Self.retrySetting, nil)
+    }
   }
 
   // MARK: - Snapshots

@@ -13,7 +13,7 @@ struct SlowPiece: Error {}
 
 /// Large values: they go to the zone before the change set that names them is taken, and come before it is applied.
 extension SyncEngine {
-  /// There when a person asked for the values that are missing again.
+  /// How often a person asked for the values that are missing again, since that was done; not there when nobody did.
   static let retrySetting = "sync.values.retry"
   /// There when values are set aside whose bytes were not to be had.
   static let missingSetting = "sync.values.missing"

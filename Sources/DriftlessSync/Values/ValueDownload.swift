@@ -188,7 +188,7 @@ extension SyncEngine {
     var before: [Int] = []
     while true {
       do {
-        return try await operation { try await self.fetchNow(asked) }
+        return try await operation(telling: .contact) { try await self.fetchNow(asked) }
       } catch let error as StoreError where error.code == .syncLocked {
         let seen = try store.read { try self.look(at: asked, $0) }
         if seen.fetched.count == asked.count { return seen.fetched }

@@ -51,7 +51,7 @@ extension SyncEngine {
     keeping bytesMax: Int64 = 0
   ) async throws -> LetGoReport {
     let meant = try store.read { try meantObjects(of: entity, where: predicate, $0) }
-    return try await operation {
+    return try await operation(telling: .contact) {
       try self.lock()
       // Beside no sync it goes to its end.
       return try await self.letGo(key, keeping: bytesMax) { meant?.contains($0) ?? true }
@@ -73,7 +73,7 @@ extension SyncEngine {
         .unknownElement, "\(object) is no object of the store \(store.label).",
         suggestion: "Save the object first, and ask the engine of its store.")
     }
-    return try await operation {
+    return try await operation(telling: .contact) {
       try self.lock()
       return try await self.letGo(key, keeping: 0) { $0 == object.key } ?? LetGoReport()
     }
