@@ -83,7 +83,7 @@ build: prepare
 	@swift build $$(Scripts/traits)
 
 lint:
-	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client Plugins \
+	@swift format lint --strict --recursive --parallel Package.swift Sources Tests Server Client Plugins Benchmarks \
 		Examples/CoreDataCache/Package.swift Examples/CoreDataCache/Tests \
 		Examples/DownloadCache/Package.swift Examples/DownloadCache/Sources Examples/DownloadCache/Tests \
 		Examples/Notebook/Package.swift Examples/Notebook/Tests \

@@ -236,7 +236,7 @@ if Context.environment["DRIFTLESS_BENCH"] != nil {
       name: "bench",
       dependencies: [
         "CLimits", "ManagedRecords", "CoreData", "Driftless", "DriftlessSQLite", "DriftlessSync",
-        "DriftlessProtocol",
+        "DriftlessProtocol", "DriftlessHTTP", crypto,
         "DriftlessTesting", "DriftlessServer", log, .product(name: "GRDB", package: "GRDB.swift"),
       ],
       path: "Benchmarks/Sources/Bench", swiftSettings: settings),

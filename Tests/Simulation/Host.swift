@@ -1,5 +1,6 @@
 import Driftless
 import DriftlessProtocol
+import DriftlessSQLite
 import DriftlessTesting
 import Foundation
 import Synchronization
@@ -252,6 +253,24 @@ final class Host: @unchecked Sendable {
         return Set(
           try pending.objects.filter { $0.value.whole == .insert }
             .map { try transaction.identity(of: $0.key) })
+      }
+    }
+  }
+  /// Objects that were made and deleted here, of which the zone has heard of neither. A copy of this host may send them, and this
+  /// host alone knows better.
+  var unheardDeletes: Set<UUID> {
+    get throws {
+      try store.read { transaction in
+        guard let state = try ReplicaState.load(from: transaction.connection) else { return [] }
+        let pending = try PendingLoader.load(
+          transaction, schema: SyncSchema(store.schema), acknowledged: state.acknowledged)
+        var deletes = Set(
+          try pending.objects.filter { $0.value.whole == .delete }
+            .map { try transaction.identity(of: $0.key) })
+        try transaction.connection.forEachRow("SELECT identity FROM ZDL_DELETED") { row in
+          if let identity = UUID(networkBytes: row.data(0)) { deletes.insert(identity) }
+        }
+        return deletes
       }
     }
   }

@@ -25,6 +25,7 @@ extension Simulation {
     tell("\(host.name) is put back to copy \(number)")
     ledger.forgetKept(on: host.number)
     let (transaction, moment, objects, unsent) = host.backedUp[number]
+    let deletes = try host.unheardDeletes
     ledger.orders.restore(host.number, to: number)
     if try host.status.pending.objects > 0 {
       ledger.excuse(
@@ -38,6 +39,7 @@ extension Simulation {
     try await host.reopen(
       models[host.version], contents: host.backups[number],
       manners[Int(dice / 7 % UInt64(manners.count))])
+    ledger.excuse(lives: deletes.subtracting(try host.unheardDeletes))
   }
 
   /// Of a host that was ended in the middle the database alone is put back, and its log left as it is.
@@ -47,6 +49,7 @@ extension Simulation {
     try readJournals()
     tell("\(host.name)'s database alone is put back to copy \(number)")
     let before = Set(host.image.things.keys)
+    let deletes = try host.unheardDeletes
     let isPending = try host.status.pending.objects > 0
     var contents = try FileImage.take(host.file)
     contents[""] = host.backups[number][""]
@@ -59,6 +62,7 @@ extension Simulation {
     } else {
       ledger.excuse(lives: try host.unsent.subtracting(before))
     }
+    ledger.excuse(lives: deletes.subtracting(try host.unheardDeletes))
     // What was copied after this copy goes on from a log that is no more.
     host.backups = []
     host.backedUp = []

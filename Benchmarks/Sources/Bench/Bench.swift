@@ -37,6 +37,7 @@ struct Bench {
     if isAsked("scale") { rows += try ScaleRows(items: items, folder: folder).run() }
     if isAsked("graph") { rows += try GraphRows(folder: folder).run() }
     if isAsked("sync") { rows += try await SyncRows(items: items, folder: folder).run() }
+    if isAsked("zones") { rows += try await ZoneRows(items: items, folder: folder).run() }
     print(table(rows, count: count))
     if !programs.isEmpty { print(ProgramRows.table(programs)) }
     if CommandLine.arguments.count > 1 {

@@ -31,6 +31,10 @@ struct Comparison {
   var rounds = 5
   /// Whether the wall clock is compared in place of CPU time: where the disk is the limit.
   var byWallClock = false
+  /// Whether the CPU time of programs that the work runs to their end counts as well.
+  var countsChildren = false
+  /// What comes before each turn of ours, and is not measured.
+  var prepare: (() throws -> Void)?
   var ours: () throws -> Void
   var limit: () throws -> Void
   var peer: (name: String, work: () throws -> Void)?
@@ -43,6 +47,7 @@ struct Comparison {
     for round in 0...rounds {
       // Who comes second finds caches that the first one filled: they take turns.
       let isLimitFirst = round.isMultiple(of: 2)
+      try prepare?()
       let first = try measure(isLimitFirst ? limit : ours)
       let second = try measure(isLimitFirst ? ours : limit)
       let (limitTime, oursTime) = isLimitFirst ? (first, second) : (second, first)
@@ -61,7 +66,8 @@ struct Comparison {
 
   private func measure(_ work: () throws -> Void) rethrows -> UInt64 {
     func now() -> UInt64 {
-      byWallClock ? DispatchTime.now().uptimeNanoseconds : limit_cpu_nanoseconds()
+      if byWallClock { return DispatchTime.now().uptimeNanoseconds }
+      return limit_cpu_nanoseconds() + (countsChildren ? limit_children_cpu_nanoseconds() : 0)
     }
     let start = now()
     try work()

@@ -55,7 +55,7 @@ enum Program {
     try JSONEncoder().encode(end(of: process)).write(to: URL(fileURLWithPath: words[0]))
   }
 
-  private static func end(of process: pid_t) throws -> Use {
+  static func end(of process: pid_t) throws -> Use {
     var status: Int32 = 0
     var usage = rusage()
     while wait4(process, &status, 0, &usage) < 0 {

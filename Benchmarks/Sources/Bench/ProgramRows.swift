@@ -58,7 +58,7 @@ struct ProgramRows {
           wall: (ContinuousClock.now - start) / .seconds(1), clientPeak: use.peakBytes,
           serverPeak: try server.peakBytes()))
     }
-    for store in ["a", "b"] {
+    for store in ["a", "b", "c"] {
       _ = try Program.run(
         programs.appendingPathComponent("syncctl"),
         ["init", "--store", file("\(store).sqlite"), "--model", model.path])
@@ -72,6 +72,12 @@ struct ProgramRows {
       ["enroll", "--store", file("b.sqlite")] + enrolment)
     try step("pull into an empty replica", ["pull", "--store", file("b.sqlite")])
     try step("status", ["status", "--store", file("b.sqlite")])
+    try server.fold()
+    _ = try Program.run(
+      programs.appendingPathComponent("syncctl"),
+      ["enroll", "--store", file("c.sqlite")] + enrolment)
+    try step("join by the zone's snapshot", ["pull", "--store", file("c.sqlite")])
+    try step("verify", ["verify", "--store", file("c.sqlite")])
     return rows
   }
 
@@ -153,12 +159,15 @@ private enum PackageGraph {
 /// The server on a zone of its own, while it runs.
 private final class ServerProgram {
   let address: String
+  private let program: URL
+  private let data: String
   private let process: pid_t
   /// What the server says; held open so that it can go on to.
   private let output: Int32
 
   init(_ program: URL, folder: URL) throws {
-    let data = folder.appendingPathComponent("server").path
+    self.program = program
+    data = folder.appendingPathComponent("server").path
     let token = folder.appendingPathComponent("token").path
     _ = try Program.run(program, ["zone", "create", "bench", "--data", data])
     _ = try Program.run(
@@ -194,6 +203,17 @@ private final class ServerProgram {
       if line.hasPrefix(start) { return String(line.dropFirst(start.count)) }
       line = ""
     }
+  }
+
+  /// Adds the zone's log up. The server is at it by itself from time to time, and is waited for.
+  func fold() throws {
+    for _ in 0..<600 {
+      let process = try Program.start(
+        program, ["zone", "fold", "bench", "--data", data], output: .file("/dev/null"))
+      if try Program.end(of: process).status == 0 { return }
+      usleep(200_000)
+    }
+    throw BenchError(description: "the zone cannot be folded")
   }
 
   func processorSeconds() throws -> Double {

@@ -35,7 +35,8 @@ struct SyncRows: Sendable {
     return rows
   }
 
-  private func replica(
+  /// A store that is enrolled with a zone, and has pushed what it was filled with.
+  func replica(
     _ model: ManagedObjectModel, _ name: String, _ zone: RecordingZone, filled: [Items.Item]
   ) async throws -> PersistentContainer {
     let container = PersistentContainer(

@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,13 @@ uint64_t limit_cpu_nanoseconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+uint64_t limit_children_cpu_nanoseconds(void) {
+  struct rusage use;
+  getrusage(RUSAGE_CHILDREN, &use);
+  return (uint64_t)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000000ull +
+         (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1000ull;
 }
 
 // The same settings as the store: WAL, synchronous FULL, 64 MB of cache, no automatic checkpoint.

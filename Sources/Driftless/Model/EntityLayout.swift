@@ -32,8 +32,12 @@ package final class EntityLayout: @unchecked Sendable {  // immutable, and its e
 
   /// The slot of a property, or -1.
   @inline(__always)
-  package func index(of name: PropertyName) -> Int {
-    name.id < slotByNameID.count ? Int(slotByNameID[name.id]) : -1
+  package func index(of name: PropertyName) -> Int { index(ofName: name.id) }
+
+  /// The slot of a property by its name's number, or -1.
+  @inline(__always)
+  package func index(ofName id: Int) -> Int {
+    id < slotByNameID.count ? Int(slotByNameID[id]) : -1
   }
 
   /// The most names that a leaf of a composite attribute goes by.

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// An entity finds the slot of a property by that number in an array, without hashing the name.
 public struct PropertyName: Hashable, Sendable {
-  package let id: Int
+  @usableFromInline package let id: Int
   /// The name as the model has it.
   public let name: String
 

@@ -1,16 +1,20 @@
 // An attribute's value without a box around it, for accessors in other words than this module's.
 extension ManagedObject {
   /// What an attribute holds; nil where the name is of something else, or of nothing, and where the value is not here yet.
-  package final func heldValue(of name: PropertyName) -> PropertyValue? {
-    let slot = shape.layout.index(of: name)
+  ///
+  /// - Parameter id: of the attribute's name.
+  @usableFromInline
+  package final func heldValue(named id: Int) -> PropertyValue? {
+    let slot = shape.layout.index(ofName: id)
     guard slot >= 0, shape.kinds[slot].isOfAttribute else { return nil }
     let value = read(slot)
     return value.isInZone ? nil : value
   }
 
   /// Sets an attribute to a value of just its type. False where that is not what it is, and nothing is set.
-  package final func hold(_ value: PropertyValue, in name: PropertyName) -> Bool {
-    let slot = shape.layout.index(of: name)
+  @usableFromInline
+  package final func hold(_ value: PropertyValue, named id: Int) -> Bool {
+    let slot = shape.layout.index(ofName: id)
     guard slot >= 0, shape.kinds[slot].isOfAttribute, shape.kinds[slot].accepts(value) else {
       return false
     }

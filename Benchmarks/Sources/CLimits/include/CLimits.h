@@ -17,6 +17,8 @@ struct limit_item {
 
 /// Nanoseconds of CPU time that this process has used, in all its threads.
 uint64_t limit_cpu_nanoseconds(void);
+/// The same of the programs that it ran and that have ended.
+uint64_t limit_children_cpu_nanoseconds(void);
 
 /// Each returns 0, or SQLite's or the system's error code.
 /// Creates the table and inserts the items in one transaction.
