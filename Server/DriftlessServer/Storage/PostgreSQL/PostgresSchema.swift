@@ -158,7 +158,7 @@
       ).int64(0, 0)
       let isWhole =
         try there == laterTables.count && PostgresSightings.isWhole(connection)
-        && number(on: connection) == version
+        && PostgresStagedParts.isWhole(connection) && number(on: connection) == version
       guard !isWhole else { return }
       try connection.patiently {
         try connection.transaction(.write) {
