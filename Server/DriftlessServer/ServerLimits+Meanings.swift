@@ -36,7 +36,7 @@ extension ServerLimits {
     "stagedBytesPerReplicaMax":
       "Bytes of the parts of one replica's pushes that wait for their last one, beside the log. A larger push is refused.",
     "stagedBytesMax":
-      "Bytes of the parts of all replicas' pushes that wait; above it, 503.",
+      "Bytes of the parts of all replicas' pushes that wait; above it, 503. Of one zone half of it, one replica's in any case.",
     "stagedSeconds":
       "Seconds after its last part came for which a push is waited for (7 days).",
     "stagedIdleSeconds":
@@ -105,6 +105,8 @@ extension ServerLimits {
       "Seconds in which requests are counted.",
     "wrongSignInsPerAddressMax":
       "Wrong tokens of operators from one address in `rateSeconds` that are told so; further ones get 429.",
+    "signInsPerTokenMax":
+      "Times in `rateSeconds` that one operator's token signs in at the status page; further ones get 429. Each is a line of the audit.",
     "sessionsMax":
       "Operators that are signed in at the status page at one time; of further ones the one who signed in first is signed out.",
     "sessionSeconds":

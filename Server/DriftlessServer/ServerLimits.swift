@@ -54,7 +54,7 @@ public struct ServerLimits: Sendable, Equatable {
   public var partsPerPushMax = 10_000
   /// Bytes of the parts of one replica's pushes that wait for their last one, beside the log. A larger push is refused.
   public var stagedBytesPerReplicaMax = 2 << 30
-  /// Bytes of the parts of all replicas' pushes that wait; above it, 503.
+  /// Bytes of the parts of all replicas' pushes that wait; above it, 503. Of one zone half of it, one replica's in any case.
   public var stagedBytesMax = 8 << 30
   /// Seconds after its last part came for which a push is waited for (7 days).
   public var stagedSeconds = 7 * 24 * 3600
@@ -132,6 +132,8 @@ public struct ServerLimits: Sendable, Equatable {
   public var rateSeconds = 10
   /// Wrong tokens of operators from one address in `rateSeconds` that are told so; further ones get 429.
   public var wrongSignInsPerAddressMax = 20
+  /// Times in `rateSeconds` that one operator's token signs in at the status page; further ones get 429. Each is a line of the audit.
+  public var signInsPerTokenMax = 20
   /// Operators that are signed in at the status page at one time; of further ones the one who signed in first is signed out.
   public var sessionsMax = 256
   /// Seconds after which an operator has to sign in anew (12 hours).
@@ -229,6 +231,7 @@ public struct ServerLimits: Sendable, Equatable {
     ("requestsPerTokenMax", \.requestsPerTokenMax),
     ("refusalsPerAddressMax", \.refusalsPerAddressMax), ("rateSeconds", \.rateSeconds),
     ("wrongSignInsPerAddressMax", \.wrongSignInsPerAddressMax),
+    ("signInsPerTokenMax", \.signInsPerTokenMax),
     ("sessionsMax", \.sessionsMax), ("sessionSeconds", \.sessionSeconds),
     ("watchSeconds", \.watchSeconds), ("databaseConnectionsMax", \.databaseConnectionsMax),
     ("databaseWaitersMax", \.databaseWaitersMax),

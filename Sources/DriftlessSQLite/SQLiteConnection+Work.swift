@@ -12,4 +12,13 @@ extension SQLiteConnection {
     }
     return work
   }
+
+  /// Pages that the connection has asked its cache for, whether they were there or came from the file: such a measure of what is read.
+  package var pagesAsked: Int {
+    [SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS].reduce(0) { sum, counter in
+      var (count, most): (Int32, Int32) = (0, 0)
+      sqlite3_db_status(handle, counter, &count, &most, 0)
+      return sum + Int(count)
+    }
+  }
 }

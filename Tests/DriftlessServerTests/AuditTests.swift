@@ -122,6 +122,71 @@ struct AuditTests {
     }
   }
 
+  /// Puts so many lines of one act into the record, as they have come by themselves.
+  private static func fill(
+    _ count: Int64, _ act: AuditEvent.Act, _ administration: any ZoneAdministration
+  ) throws {
+    let now = Administration.hostMilliseconds
+    #if PostgreSQL
+      if let postgres = administration as? PostgresAdministration {
+        try postgres.connection.run(
+          """
+          INSERT INTO audit(time_ms, actor, act, count)
+          SELECT $1::bigint, 'ada', $2::text, 1 FROM generate_series(1, $3::bigint)
+          """, .integer(now), .text(act.rawValue), .integer(count))
+        return try postgres.connection.transaction(.write) {
+          try PostgresAudit.add(AuditEvent(act, by: "last", at: now), on: postgres.connection)
+        }
+      }
+    #endif
+    let connection = try #require(administration as? Administration).connection
+    try connection.transaction(.immediate) {
+      try connection.run(
+        """
+        WITH RECURSIVE step(at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM step WHERE at < ?3)
+        INSERT INTO audit(time_ms, actor, act, count) SELECT ?1, 'ada', ?2, 1 FROM step
+        """, .integer(now), .text(act.rawValue), .integer(count))
+      try AuditLog.add(AuditEvent(act, by: "last", at: now), on: connection)
+    }
+  }
+
+  @Test(
+    "Operators who sign in without an end push out their own lines alone", arguments: Kind.allCases)
+  func signIns(kind: Kind) throws {
+    try Self.administering(kind) { administration in
+      _ = try administration.createZone("shop")
+      try Self.fill(100, .refused, administration)
+      try Self.fill(95_000, .signedIn, administration)
+      let events = try administration.audit(since: 0)
+      #expect(events.first?.act == .zoneCreated)
+      #expect(events.filter { $0.act == .refused }.count == 101)
+      #expect(events.filter { $0.act == .signedIn }.count == Int(AuditBounds.signInsMax))
+      #expect(events.last?.actor == "last")
+      try Self.fill(1, .tokenCreated, administration)
+      #expect(try administration.audit(since: 0).count == events.count + 2)
+    }
+  }
+
+  @Test("A token that signs in again and again is told to come back, and another one is let in")
+  func signInRate() async throws {
+    var limits = ServerLimits()
+    (limits.rateSeconds, limits.signInsPerTokenMax) = (3600, 3)
+    try await withServer(limits: limits) { server in
+      let administration = try Administration(folder: DataFolder(server.data))
+      defer { administration.close() }
+      let (ada, bob) = (
+        try administration.createOperator(name: "ada"),
+        try administration.createOperator(name: "bob")
+      )
+      var statuses: [Int] = []
+      for _ in 0..<5 { statuses.append(try await Self.signIn(server, ada)) }
+      #expect(statuses == [303, 303, 303, 429, 429])
+      #expect(try await Self.signIn(server, bob) == 303)
+      let lines = try administration.audit(since: 0).filter { $0.act == .signedIn }
+      #expect(lines.map(\.actor) == ["ada", "ada", "ada", "bob"])
+    }
+  }
+
   private static func signIn(_ server: LiveServer, _ token: AccessToken) async throws -> Int {
     let response = try await server.request(
       "POST", "/sign-in", headers: ["Content-Type: application/x-www-form-urlencoded"],

@@ -182,6 +182,30 @@
       }
     }
 
+    @Test("The index of parts is made where it is missing, and whoever may not make it serves")
+    func index() async throws {
+      let place = try Place()
+      func count() throws -> Int {
+        try place.number(
+          """
+          SELECT count(*) FROM pg_indexes WHERE indexname = 'staged_body'
+            AND schemaname = ANY (current_schemas(false))
+          """)
+      }
+      #expect(try count() == 1)
+      // As a program of before leaves it, in a database whose tables are another user's.
+      try place.run(
+        """
+        DROP INDEX staged_body; ALTER TABLE staged OWNER TO driftless;
+        GRANT SELECT, INSERT, UPDATE, DELETE ON staged TO \(place.user)
+        """)
+      try await place.serving { node, _ in try await node.checkReady(bytes: 1) }
+      #expect(try count() == 0)
+      try place.run("ALTER TABLE staged OWNER TO \(place.user)")
+      try await place.serving { node, _ in try await node.checkReady(bytes: 1) }
+      #expect(try count() == 1)
+    }
+
     @Test(
       "F69 A node whose database a newer program has taken over stops, and goes on when it is put back"
     )

@@ -164,6 +164,26 @@ struct RenewTests {
     try holds.admit(quick, to: 1, at: at(124))
   }
 
+  @Test("Of replicas that somebody makes up a thousand are remembered, and those before them stay")
+  func holdsAreBounded() throws {
+    let holds = ZoneHolds(limits: LiveLimits(ServerLimits()))
+    let (slow, quick) = (UUID(), UUID())
+    let start = ContinuousClock.Instant.now
+    func at(_ seconds: Double) -> ContinuousClock.Instant { start + .seconds(seconds) }
+    for seconds in [0, 1.0] { holds.noteStale(slow, in: 1, at: at(seconds)) }
+    for _ in 0..<5_000 { holds.noteStale(UUID(), in: 1, at: at(2)) }
+    #expect(holds.remembered(of: 1) == ZoneHolds.replicasMax)
+    holds.noteStale(UUID(), in: 2, at: at(2))
+    #expect(holds.remembered(of: 2) == 1)
+    holds.noteStale(slow, in: 1, at: at(3))
+    #expect(throws: ServerError.self) { try holds.admit(quick, to: 1, at: at(3)) }
+    holds.noteTaken(slow, in: 1, at: at(3))
+    // What is over makes room.
+    for seconds in [400, 401, 402.0] { holds.noteStale(quick, in: 1, at: at(seconds)) }
+    #expect(throws: ServerError.self) { try holds.admit(slow, to: 1, at: at(402)) }
+    #expect(holds.remembered(of: 1) < ZoneHolds.replicasMax)
+  }
+
   @Test("A zone is not held for a replica whose push no pull mends, however busy the zone is")
   func noHoldForGood() async throws {
     var limits = ServerLimits()

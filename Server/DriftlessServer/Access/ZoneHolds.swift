@@ -6,10 +6,36 @@ import Synchronization
 package final class ZoneHolds: Sendable {
   private struct Zone {
     /// When each replica was told that its push is stale, the last few times.
-    var stale: [UUID: [ContinuousClock.Instant]] = [:]
+    private(set) var stale: [UUID: [ContinuousClock.Instant]] = [:]
+    /// When it was last looked which of them are over.
+    private var looked: ContinuousClock.Instant?
     var holder: Holder?
     /// Nobody gets the zone to itself before that.
     var restsUntil: ContinuousClock.Instant?
+
+    /// Notes that a push of a replica was stale.
+    ///
+    /// - Parameter count: so many times of each replica are remembered.
+    /// - Returns: when its last ones were, of those within the span; of a replica that there is no room for, this one alone.
+    mutating func note(
+      _ replica: UUID, at now: ContinuousClock.Instant, within span: Duration, count: Int
+    ) -> [ContinuousClock.Instant] {
+      // Who pushes may call itself anything. What is over makes room, where it has to.
+      if stale[replica] == nil, stale.count >= ZoneHolds.replicasMax {
+        // Once a second, however many come.
+        if looked.map({ now - $0 >= .seconds(1) }) ?? true {
+          stale = stale.filter { $0.value.contains { now - $0 < span } }
+          looked = now
+        }
+        guard stale.count < ZoneHolds.replicasMax else { return [now] }
+      }
+      // So many as are counted, however often somebody is stale while the zone is held or rests.
+      let recent = ((stale[replica] ?? []).filter { now - $0 < span } + [now]).suffix(count)
+      stale[replica] = Array(recent)
+      return Array(recent)
+    }
+
+    mutating func forget(_ replica: UUID) { stale[replica] = nil }
 
     mutating func end(_ holder: Holder, at now: ContinuousClock.Instant) {
       self.holder = nil
@@ -52,34 +78,34 @@ package final class ZoneHolds: Sendable {
     let staleMax = limits.holdStaleAnswers
     let least = Duration.milliseconds(limits.holdMilliseconds)
     let most = max(least, .milliseconds(limits.holdMillisecondsMax))
-    zones.withLock { zones in
-      var state = zones[zone] ?? Zone()
+    func note(_ state: inout Zone) {
       if let holder = state.holder, holder.until <= now { state.end(holder, at: now) }
-      state.stale = state.stale.filter { $0.value.contains { now - $0 < within } }
-      // So many as are counted, however often somebody is stale while the zone is held or rests.
-      let recent = ((state.stale[replica] ?? []).filter { now - $0 < within } + [now])
-        .suffix(min(max(staleMax, 2), Self.countedMax))
+      let recent = state.note(
+        replica, at: now, within: within, count: min(max(staleMax, 2), Self.countedMax))
       let mayHold = state.holder == nil && (state.restsUntil ?? now) <= now
-      if recent.count >= staleMax, mayHold {
-        let tries = zip(recent, recent.dropFirst()).map { $0.duration(to: $1) }
-        let needs = (tries.max() ?? .zero) * 2
-        state.holder = Holder(
-          replica: replica, since: now, until: now + min(most, max(least, needs)))
-        state.stale[replica] = nil
-      } else {
-        state.stale[replica] = Array(recent)
-      }
-      zones[zone] = state
+      guard recent.count >= staleMax, mayHold else { return }
+      let tries = zip(recent, recent.dropFirst()).map { $0.duration(to: $1) }
+      let needs = (tries.max() ?? .zero) * 2
+      state.holder = Holder(
+        replica: replica, since: now, until: now + min(most, max(least, needs)))
+      state.forget(replica)
     }
+    zones.withLock { note(&$0[zone, default: Zone()]) }
   }
 
-  /// Of each replica so many stale answers are remembered.
+  /// Of each replica so many stale answers are remembered, and of each zone so many replicas: of further ones none.
   private static let countedMax = 64
+  package static let replicasMax = 1_000
+
+  /// Of how many replicas of a zone stale answers are remembered.
+  package func remembered(of zone: Int64) -> Int {
+    zones.withLock { $0[zone]?.stale.count ?? 0 }
+  }
 
   /// A push was taken: whoever held the zone for it has no more need to.
   package func noteTaken(_ replica: UUID, in zone: Int64, at now: ContinuousClock.Instant = .now) {
     zones.withLock { zones in
-      zones[zone]?.stale[replica] = nil
+      zones[zone]?.forget(replica)
       if let holder = zones[zone]?.holder, holder.replica == replica {
         zones[zone]?.end(holder, at: now)
       }

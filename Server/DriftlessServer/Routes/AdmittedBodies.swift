@@ -26,6 +26,11 @@ struct AdmittedBodies: Sendable {
     }
   }
 
+  /// For what is read in place of a body: it counts as bodies do, and holds nothing yet.
+  func charge(for admitted: Gate.Admission) -> MemoryBudget.Charge {
+    reader.charge(for: admitted.holder)
+  }
+
   /// Who may not send a body does not get it read, however long it is: the connection ends with the refusal.
   static func closingRefused(
     _ request: Request, _ body: () async throws -> Response

@@ -2,16 +2,21 @@ import DriftlessProtocol
 import Foundation
 
 /// Looks for a name that stands twice in one object: one program counts the first, another the last, and a body that says two
-/// things to two of them is none.
+/// things to two of them is none. And for what lies within too much else: readers go into it as deep as it is.
 enum JSONNames {
+  /// Objects and lists within each other. What clients send has three.
+  private static let nestingMax = 64
+
   /// - Throws: `ProtocolError` (`.malformed`) with the name.
   static func check(_ body: Data) throws {
-    guard let name = firstTwice([UInt8](body)) else { return }
+    guard let name = try firstTwice([UInt8](body)) else { return }
     throw ProtocolError.malformed("The name \"\(name.prefix(50))\" stands twice in one object")
   }
 
   /// Of a text that is no JSON nothing is found: its reader refuses it.
-  private static func firstTwice(_ bytes: [UInt8]) -> String? {
+  ///
+  /// - Throws: `ProtocolError` (`.malformed`) where it lies too deep.
+  private static func firstTwice(_ bytes: [UInt8]) throws -> String? {
     /// The names of each object that is open; nil stands for a list.
     var open: [Set<String>?] = []
     var last = 0..<0
@@ -19,6 +24,10 @@ enum JSONNames {
     while place < bytes.count {
       let byte = bytes[place]
       place += 1
+      guard open.count <= nestingMax else {
+        throw ProtocolError.malformed(
+          "The body has more than \(nestingMax) lists and objects within each other")
+      }
       switch byte {
       case UInt8(ascii: "{"): open.append([])
       case UInt8(ascii: "["): open.append(nil)

@@ -75,6 +75,9 @@ final class RequestBodyReader: Sendable {
     return try await use(body)
   }
 
+  /// Room among bodies that holds nothing yet.
+  func charge(for holder: MemoryBudget.Holder) -> MemoryBudget.Charge { memory.charge(for: holder) }
+
   /// The next piece of a body. That a client hangs up within it, or breaks the rules of HTTP, is no failure of the server.
   private static func next(
     _ chunks: inout RequestBody.AsyncIterator

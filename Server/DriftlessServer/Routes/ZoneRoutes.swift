@@ -129,6 +129,10 @@ struct ZoneRoutes: Sendable {
     let zone = admitted.zone
     context.notes.note("replica", header.replica.wireText)
     let isHeader = body.count == ChangeSetHeader.size && header.frameSize > body.count
+    // What is read in place of a body takes as much memory as if it had been sent.
+    let held = bodies.charge(for: admitted)
+    defer { held.shrink(to: 0) }
+    if isHeader { try held.grow(by: header.frameSize) }
     let frame = isHeader ? try await storage.stagedFrame(of: body, in: zone) : body
     let (part, charge) = try await read(frame, admitted)
     defer { charge.shrink(to: 0) }
@@ -207,28 +211,33 @@ struct ZoneRoutes: Sendable {
     }
   }
 
-  /// Brings entries into the log, as many at a time as the budget leaves room for: one of them alone always gets in where
-  /// nothing else runs. Those that are in the log stay where a later one is refused; sent again, they are known.
+  /// Brings entries into the log, a portion at a time, and no more than the budget leaves room for: one of them alone always gets in
+  /// where nothing else runs. Those that are in the log stay where a later one is refused; sent again, they are known.
   private func take(
     _ entries: [PullPage.Entry], _ admitted: Gate.Admission
   ) async throws -> LogMark {
     let charge = memory.charge(for: admitted.holder)
     defer { charge.shrink(to: 0) }
-    var read: [(entry: PullPage.Entry, push: Push)] = []
+    var (read, bytes): ([Refill], Int) = ([], 0)
+    func write() async throws {
+      _ = try await storage.refill(read, of: admitted.zone)
+      (read, bytes) = ([], 0)
+      charge.shrink(to: 0)
+    }
     for entry in entries {
+      if RefillPortion.isFull(read.count, bytes, next: entry.frame.count) { try await write() }
       let push: Push
       do {
         push = try await self.read(entry.frame, admitted, charge)
       } catch let error as ServerError where error.code == .busy && !read.isEmpty {
-        _ = try await storage.refill(read, of: admitted.zone)
-        read = []
-        charge.shrink(to: 0)
+        try await write()
         push = try await self.read(entry.frame, admitted, charge)
       }
       guard storage.keepsValues || push.contents.values.isEmpty else {
         throw ServerError(ProtocolError.takesNoValues)
       }
       read.append((entry: entry, push: push))
+      bytes += entry.frame.count
     }
     return try await storage.refill(read, of: admitted.zone)
   }
@@ -236,7 +245,11 @@ struct ZoneRoutes: Sendable {
   private func common(_ request: Request, _ context: ServerContext) async throws -> Response {
     let admitted = try await admit(request, context, .read)
     let zone = admitted.zone
-    return try await bodies.withBody(of: request, context, admitted, .read) { body in
+    // A place takes some 70 bytes as clients write it.
+    let most = 4096 + 128 * limits.commonPlacesMax
+    return try await bodies.withBody(
+      of: request, context, admitted, .read, bytesMax: most
+    ) { body in
       try JSONNames.check(body)
       guard let asked = try? JSONDecoder().decode(CommonPlaceRequest.self, from: body),
         asked.marks.count <= limits.commonPlacesMax

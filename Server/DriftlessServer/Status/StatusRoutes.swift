@@ -10,12 +10,15 @@ struct StatusRoutes: Sendable {
   private let sessions: Sessions
   private let cache = StatusCache()
   private let operators: OperatorGate
+  private let signIns: RateLimit
 
   init(server: ReferenceServer, activity: ServerActivity, operators: OperatorGate) {
     self.server = server
     self.activity = activity
     self.operators = operators
     sessions = Sessions(limits: server.limits)
+    signIns = RateLimit(
+      countMax: server.limits.signInsPerTokenMax, seconds: server.limits.rateSeconds)
   }
 
   private static let zonesMax = 100
@@ -120,6 +123,10 @@ struct StatusRoutes: Sendable {
       return Self.html(
         StatusPage.signIn("That is no token of an operator, or it was revoked, or has ended."),
         status: .unauthorized)
+    }
+    // Each is a line in the record of who did what.
+    if let seconds = signIns.secondsToWait(of: record.id) {
+      throw ServerError.tooOften("This token", retryAfterSeconds: seconds)
     }
     server.logger.notice(
       "an operator signed in",

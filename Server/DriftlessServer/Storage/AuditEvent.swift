@@ -88,10 +88,23 @@ package enum AuditBounds {
   static let lookedAt = 1_000
   /// Lines of refusals beside those: who tries tokens does not push out what others did.
   static let refusalsMax: Int64 = 10_000
+  /// Lines of operators who signed in beside those: who may only look does not push out what others did either.
+  static let signInsMax: Int64 = 10_000
   /// Days for which a line is kept.
   static let days: Int64 = 400
   /// Addresses whose refusals are told apart in a minute; the others are counted together.
   static let addressesMax = 100
+
+  /// Acts that anybody can do, or anybody who may look, push out themselves alone: lines among which one of an act counts, as a condition
+  /// on the table, and how many of them are kept.
+  static func kind(of act: AuditEvent.Act) -> (condition: String, most: Int64) {
+    let apart: [(AuditEvent.Act, Int64)] = [(.refused, refusalsMax), (.signedIn, signInsMax)]
+    if let own = apart.first(where: { $0.0 == act }) {
+      return ("act = '\(act.rawValue)'", own.1)
+    }
+    let acts = apart.map { "'\($0.0.rawValue)'" }.joined(separator: ", ")
+    return ("act NOT IN (\(acts))", entriesMax)
+  }
 
   static func oldest(at milliseconds: Int64) -> Int64 { milliseconds - days * 86_400_000 }
 }

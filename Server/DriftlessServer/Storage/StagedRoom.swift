@@ -6,6 +6,8 @@ public struct StagedRoom: Sendable {
   let own: Int
   /// Of other pushes of its replica.
   let others: Int
+  /// Of other replicas of its zone.
+  let inZone: Int
   /// Of other replicas.
   let foreign: Int
 
@@ -14,17 +16,27 @@ public struct StagedRoom: Sendable {
   /// - Parameters:
   ///   - own: of the push that a part is of, without the part itself.
   ///   - others: of other pushes of its replica.
+  ///   - inZone: of other replicas of its zone.
   ///   - foreign: of other replicas, in all zones.
-  public init(own: Int, others: Int, foreign: Int) {
+  public init(own: Int, others: Int, inZone: Int, foreign: Int) {
     self.own = own
     self.others = others
+    self.inZone = inZone
     self.foreign = foreign
   }
 
   /// Whether a part's push would have room only where pushes go that nobody goes on with: a storage lets go of such first.
   public func isCrowded(by part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits) -> Bool {
     let wanted = max(own + part.frame.count, Int(header.pushMebibytes) << 20)
-    return foreign + others + wanted > limits.stagedBytesMax
+    return !hasRoom(for: others + wanted, limits)
+  }
+
+  /// Whether there is room for so much of the replica beside what others have: in all, and in its zone's part, which is half of that,
+  /// but one replica's in any case. Nobody's zone is kept out by what another one leaves waiting.
+  private func hasRoom(for bytes: Int, _ limits: ServerLimits) -> Bool {
+    let most = limits.stagedBytesMax
+    let zoneMost = max(most / 2, min(limits.stagedBytesPerReplicaMax, most))
+    return foreign + bytes <= most && inZone + bytes <= zoneMost
   }
 
   /// Whether the replica's other pushes have to go for a part.
@@ -46,12 +58,10 @@ public struct StagedRoom: Sendable {
           + "(partsPerPushMax, stagedBytesPerReplicaMax)",
         suggestion: "Save fewer changes at a time, or have the operator raise the limits.")
     }
-    if others + wanted <= limits.stagedBytesPerReplicaMax,
-      foreign + others + wanted <= limits.stagedBytesMax
-    {
+    if others + wanted <= limits.stagedBytesPerReplicaMax, hasRoom(for: others + wanted, limits) {
       return false
     }
-    guard foreign + wanted <= limits.stagedBytesMax else {
+    guard hasRoom(for: wanted, limits) else {
       throw ServerError.busy("too many large pushes are under way")
     }
     return true

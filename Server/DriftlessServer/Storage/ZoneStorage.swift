@@ -82,7 +82,8 @@ public protocol ZoneStorage: Sendable {
   /// - Throws: `ServerError`: `.notStaged`.
   func stagedFrame(of header: Data, in zone: ZoneRecord) async throws -> Data
 
-  /// Takes back entries that the log lost, as they are, all of one call or none. Those that it has are skipped.
+  /// Takes back entries that the log lost, as they are and in their order. Those that it has are skipped. Where one is refused, those
+  /// before it may stay; a storage does well to write some of them at a time, so that others' pushes come between.
   ///
   /// - Parameter entries: each with its frame as read.
   /// - Throws: `ServerError` (`.diverged`) when the log does not go on with them.

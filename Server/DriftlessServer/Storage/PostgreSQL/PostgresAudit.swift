@@ -20,19 +20,16 @@
           SELECT id FROM (SELECT id, time_ms FROM audit ORDER BY id LIMIT \(AuditBounds.lookedAt)) AS oldest
           WHERE time_ms < $1 LIMIT \(AuditBounds.forgottenAtOnce))
         """, .integer(AuditBounds.oldest(at: event.timeMilliseconds)))
-      // Refusals, which anybody can make, push out themselves alone.
-      let (isRefusal, most) =
-        event.act == .refused
-        ? ("act = $1", AuditBounds.refusalsMax) : ("act <> $1", AuditBounds.entriesMax)
+      let (kind, most) = AuditBounds.kind(of: event.act)
       // Of fewer numbers there are fewer lines: there is nothing to count.
       let numbers = try connection.run(
         "SELECT (SELECT max(id) FROM audit) - (SELECT min(id) FROM audit)")
       guard numbers.int64(0, 0) >= most else { return }
       try connection.run(
         """
-        DELETE FROM audit WHERE \(isRefusal) AND id <= (
-          SELECT id FROM audit WHERE \(isRefusal) ORDER BY id DESC LIMIT 1 OFFSET $2)
-        """, .text(AuditEvent.Act.refused.rawValue), .integer(most))
+        DELETE FROM audit WHERE \(kind) AND id <= (
+          SELECT id FROM audit WHERE \(kind) ORDER BY id DESC LIMIT 1 OFFSET $1)
+        """, .integer(most))
     }
 
     static func insert(_ event: AuditEvent, on connection: PostgresConnection) throws {

@@ -149,8 +149,10 @@
       }
     }
 
-    /// Takes back entries that the log lost, all in one transaction, as it may have done so in vain before.
-    func refill(_ entries: [Refill], of zone: ZoneRecord) async throws -> LogMark {
+    /// Takes back entries that the log lost, as many in one transaction as it has time for.
+    func refill(
+      _ entries: [Refill], of zone: ZoneRecord
+    ) async throws -> RefillPortion.Written {
       do {
         return try await pool.perform { [limits, clock] connection in
           try connection.transaction(.write) {
@@ -162,14 +164,16 @@
             let append = LogAppend(
               tables: tables, limits: limits.current, nowMilliseconds: clock.now())
             var isAfterParts = false
-            for (entry, push) in entries {
+            let most = limits.groupMillisecondsMax
+            let left = try RefillPortion.take(entries, milliseconds: most) { entry, push in
               // Parts leave nothing of what was read before them.
               if isAfterParts { try tables.ready(for: push) } else { tables.begin() }
               isAfterParts = isAfterParts || push.part != nil
               try append.refillInParts(entry, push, of: zone)
             }
             try tables.flush()
-            return LogMark(sequence: tables.zone.head, chain: tables.zone.chain)
+            return RefillPortion.Written(
+              place: LogMark(sequence: tables.zone.head, chain: tables.zone.chain), left: left)
           }
         }
       } catch {

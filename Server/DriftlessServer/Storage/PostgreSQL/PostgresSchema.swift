@@ -113,7 +113,8 @@
     static func apply(to connection: PostgresConnection) throws {
       if try isMade(connection) {
         try check(connection)
-        return try addLaterTables(to: connection)
+        try addLaterTables(to: connection)
+        return try PostgresStagedParts.makeIndex(on: connection)
       }
       try connection.transaction(.write) {
         // Two nodes that are started at once: one makes them, the other finds them.
@@ -124,6 +125,7 @@
       }
       try check(connection)
       try addLaterTables(to: connection)
+      try PostgresStagedParts.makeIndex(on: connection)
     }
 
     /// Has a column's values lie beside the rows as they are: they are compressed, and to try again costs time alone.

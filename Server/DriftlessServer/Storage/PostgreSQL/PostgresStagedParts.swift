@@ -1,7 +1,7 @@
 #if PostgreSQL
   import Crypto
   import DriftlessProtocol
-  package import Foundation
+  import Foundation
 
   /// Owns the tables `staged` and `staging`: parts of pushes whose last one has not come.
   ///
@@ -24,6 +24,26 @@
       try PostgresSchema.keepAsItComes("staged", "body", connection)
     }
 
+    /// Makes an index by which parts with the same bytes are found among all of their replica's: a program of before made none. A user
+    /// who may not make it goes without.
+    static func makeIndex(on connection: PostgresConnection) throws {
+      let isThere = try connection.run(
+        """
+        SELECT EXISTS (SELECT 1 FROM pg_indexes WHERE indexname = 'staged_body'
+          AND schemaname = ANY (current_schemas(false)))
+        """
+      ).bool(0, 0)
+      guard !isThere else { return }
+      do {
+        try connection.patiently {
+          try connection.execute(
+            "CREATE INDEX IF NOT EXISTS staged_body ON staged(zone, replica, size, body_hash)")
+        }
+      } catch let error as PostgresError where error.kind == .statement {
+        // All is found without it, at more cost. Another node may be making it.
+      }
+    }
+
     static func frame(
       _ part: UInt16, of push: Push, zone: Int64, on connection: PostgresConnection
     ) throws -> Data? {
@@ -44,8 +64,12 @@
     ) throws -> Data {
       let header = try ChangeSetDecoder().decodeHeader(bytes)
       let found = try connection.run(
-        "SELECT number, part FROM staged WHERE zone = $1 AND replica = $2 AND size = $3",
-        .integer(zone.id), .uuid(header.replica), .integer(Int64(header.frameSize)))
+        """
+        SELECT number, part FROM staged WHERE zone = $1 AND replica = $2 AND size = $3
+        ORDER BY number = $4 AND part = $5 DESC, part = $5 DESC, number DESC
+        LIMIT \(StagedCandidates.countMax)
+        """, .integer(zone.id), .uuid(header.replica), .integer(Int64(header.frameSize)),
+        .integer(Int64(clamping: header.pushNumber)), .integer(Int64(header.part)))
       // One at a time: they are large.
       for row in 0..<found.count {
         let body = try connection.run(
@@ -62,11 +86,12 @@
 
     /// Keeps a part where the zone has that generation.
     ///
+    /// - Returns: how many bytes of former pushes went, whose parts had the same bytes.
     /// - Throws: `ProtocolError`: `.forked` where other bytes are here under its number; `ServerError`: `.generationChanged`.
-    static func keep(
+    @discardableResult static func keep(
       _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord,
       on connection: PostgresConnection
-    ) throws {
+    ) throws -> Int {
       let body = part.frame.dropFirst(ChangeSetHeader.size)
       let hash = Data(SHA256.hash(data: body))
       let zoneID = PostgresValue.integer(zone.id)
@@ -101,11 +126,12 @@
         }
       }
       // The same bytes under a former number are no more than these.
-      try connection.run(
+      let gone = try connection.run(
         """
         DELETE FROM staged WHERE zone = $1 AND replica = $2 AND number < $3 AND size = $4
           AND body_hash = $5
         """, zoneID, replica, number, .integer(Int64(part.frame.count)), .blob(hash))
+      return Int(gone.changes) * part.frame.count
     }
 
     /// Lets go of the parts of a replica's pushes up to a number.
@@ -170,27 +196,63 @@
 
     /// What waits already.
     static func room(
-      beside part: Push, _ header: ChangeSetHeader, zone: Int64, on connection: PostgresConnection
+      beside part: Push, _ header: ChangeSetHeader, zone: Int64, _ sums: inout StagedSums,
+      on connection: PostgresConnection
     ) throws -> StagedRoom {
+      try sums.room(
+        beside: part, zone: zone, same: try size(of: part, header, zone: zone, on: connection)
+      ) { try bytes(of: $0, zone: zone, on: connection) }
+    }
+
+    /// Bytes of a part, where it is here; 0 where it is not.
+    static func size(
+      of part: Push, _ header: ChangeSetHeader, zone: Int64, on connection: PostgresConnection
+    ) throws -> Int {
       let rows = try connection.run(
         """
-        SELECT
-          coalesce(sum(size) FILTER (
-            WHERE zone = $1 AND replica = $2 AND number = $3 AND part <> $4), 0)::bigint,
-          coalesce(sum(size) FILTER (
-            WHERE zone = $1 AND replica = $2 AND number <> $3), 0)::bigint,
-          coalesce(sum(size) FILTER (WHERE NOT (zone = $1 AND replica = $2)), 0)::bigint
-        FROM staged
+        SELECT size FROM staged WHERE zone = $1 AND replica = $2 AND number = $3 AND part = $4
         """, .integer(zone), .uuid(part.replica), .integer(Int64(clamping: part.number)),
         .integer(Int64(header.part)))
-      return StagedRoom(
-        own: Int(clamping: rows.int64(0, 0)), others: Int(clamping: rows.int64(0, 1)),
-        foreign: Int(clamping: rows.int64(0, 2)))
+      return rows.count > 0 ? Int(clamping: rows.int64(0, 0)) : 0
+    }
+
+    /// Bytes of parts that wait, by the key that begins with the zone.
+    ///
+    /// - Parameter zone: that of a push.
+    static func bytes(
+      of scope: StagedSums.Scope, zone: Int64, on connection: PostgresConnection
+    ) throws -> Int {
+      let sum = "SELECT coalesce(sum(size), 0)::bigint FROM staged"
+      let rows =
+        switch scope {
+        case .all: try connection.run(sum)
+        case .zone(let zone): try connection.run(sum + " WHERE zone = $1", .integer(zone))
+        case .replica(let replica, let zone):
+          try connection.run(
+            sum + " WHERE zone = $1 AND replica = $2", .integer(zone), .uuid(replica))
+        case .push(let replica, let number):
+          try connection.run(
+            sum + " WHERE zone = $1 AND replica = $2 AND number = $3", .integer(zone),
+            .uuid(replica), .integer(Int64(clamping: number)))
+        }
+      return Int(clamping: rows.int64(0, 0))
     }
 
     /// Bytes that wait, of all replicas.
     static func allBytes(on connection: PostgresConnection) throws -> Int64 {
-      try connection.run("SELECT coalesce(sum(size), 0)::bigint FROM staged").int64(0, 0)
+      Int64(try bytes(of: .all, zone: 0, on: connection))
+    }
+
+    /// Bytes of a replica's pushes up to a number.
+    static func bytes(
+      of replica: UUID, through number: UInt64, zone: Int64, on connection: PostgresConnection
+    ) throws -> Int {
+      let rows = try connection.run(
+        """
+        SELECT coalesce(sum(size), 0)::bigint FROM staged
+        WHERE zone = $1 AND replica = $2 AND number <= $3
+        """, .integer(zone), .uuid(replica), .integer(Int64(clamping: number)))
+      return Int(clamping: rows.int64(0, 0))
     }
 
     /// Lets go of the parts of other pushes of a part's replica.
@@ -220,32 +282,41 @@
   }
 
   extension PostgresZoneTables {
+    private func sum(_ scope: StagedSums.Scope) throws -> Int {
+      try stagedSums.bytes(of: scope) {
+        try PostgresStagedParts.bytes(of: $0, zone: zone.id, on: connection)
+      }
+    }
+
     func stagedBytes(of zone: ZoneRecord, butOf replica: UUID) throws -> Int {
-      let rows = try connection.run(
-        """
-        SELECT coalesce(sum(size), 0)::bigint FROM staged WHERE zone = $1 AND replica <> $2
-        """, .integer(zone.id), .uuid(replica))
-      return Int(clamping: rows.int64(0, 0))
+      try sum(.zone(zone.id)) - sum(.replica(replica, zone: zone.id))
     }
 
     func stagedBytes(beside part: Push, _ header: ChangeSetHeader) throws -> Int {
-      try PostgresStagedParts.room(beside: part, header, zone: zone.id, on: connection).own
+      try sum(.push(part.replica, part.number))
+        - PostgresStagedParts.size(of: part, header, zone: zone.id, on: connection)
     }
 
     func stage(
       _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord
     ) throws {
       hasStaged = true
-      try PostgresStagedParts.keep(part, header, at: milliseconds, of: zone, on: connection)
+      let before = try PostgresStagedParts.size(of: part, header, zone: zone.id, on: connection)
+      let went = try PostgresStagedParts.keep(
+        part, header, at: milliseconds, of: zone, on: connection)
+      stagedSums.add(
+        part.frame.count - before, replica: part.replica, number: part.number, zone: zone.id)
+      if went > 0 { stagedSums.remove(went, replica: part.replica) }
     }
 
     func makeRoom(
       for part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits, of zone: ZoneRecord
     ) throws {
       let room = try PostgresStagedParts.room(
-        beside: part, header, zone: zone.id, on: connection)
+        beside: part, header, zone: zone.id, &stagedSums, on: connection)
       if try room.takesOthers(for: part, header, limits) {
         try PostgresStagedParts.dropOthers(of: part, zone: zone.id, on: connection)
+        stagedSums.forget()
       }
     }
 
@@ -255,88 +326,12 @@
 
     func dropStaged(of replica: UUID, through number: UInt64) throws {
       guard hasStaged else { return }
+      if !stagedSums.isEmpty {
+        let bytes = try PostgresStagedParts.bytes(
+          of: replica, through: number, zone: zone.id, on: connection)
+        stagedSums.remove(bytes, replica: replica)
+      }
       try PostgresStagedParts.drop(of: replica, through: number, zone: zone.id, on: connection)
-    }
-  }
-
-  extension PostgresZoneStorage {
-    package func stagedFrame(of header: Data, in zone: ZoneRecord) async throws -> Data {
-      do {
-        return try await pool.perform {
-          try PostgresStagedParts.frame(ofHeader: header, zone: zone, on: $0)
-        }
-      } catch {
-        throw ServerError(refusal: error) ?? ServerError(storage: error)
-      }
-    }
-
-    package func stage(_ part: Push, of zone: ZoneRecord) async throws {
-      try await staging.run(
-        of: zone.id, cost: part.cost, most: limits.current.queuedPushesMax
-      ) { try await keep(part, of: zone) }
-    }
-
-    private func keep(_ part: Push, of zone: ZoneRecord) async throws {
-      do {
-        guard let header = part.part, header.isFollowedByParts else {
-          throw ProtocolError.malformed("The last part of a push is not kept beside the log")
-        }
-        try await pool.perform { [limits, clock] connection in
-          let (limits, now) = (limits.current, clock.now())
-          while try PostgresStagedParts.dropSomeForgotten(
-            before: now - Int64(limits.stagedSeconds) * 1000, on: connection)
-          {}
-          let room = try PostgresStagedParts.room(
-            beside: part, header, zone: zone.id, on: connection)
-          if room.isCrowded(by: part, header, limits) {
-            while try PostgresStagedParts.dropSomeForgotten(
-              before: now - Int64(limits.stagedIdleSeconds) * 1000, but: part.replica,
-              on: connection)
-            {}
-          }
-          // Looked at in a state that stays, and written after: the log has it with the last part.
-          let wanted = try connection.transaction(.read) {
-            try Self.wanted(part, header, of: zone, limits, at: now, connection)
-          }
-          guard let wanted else { return }
-          try connection.transaction(.write) {
-            if wanted.takesOthers {
-              try PostgresStagedParts.dropOthers(of: part, zone: zone.id, on: connection)
-            }
-            try PostgresStagedParts.keep(part, header, at: now, of: zone, on: connection)
-          }
-        }
-      } catch {
-        throw ServerError(refusal: error) ?? ServerError(storage: error)
-      }
-    }
-
-    /// - Returns: nil for a part of a push that the log has; else whether the replica's other pushes go for it.
-    private static func wanted(
-      _ part: Push, _ header: ChangeSetHeader, of record: ZoneRecord, _ limits: ServerLimits,
-      at milliseconds: Int64, _ connection: PostgresConnection
-    ) throws -> Wanted? {
-      guard let row = try connection.zoneRow(named: record.name) else {
-        throw ServerError.noZone(record.name)
-      }
-      let tables = PostgresZoneTables(connection, row, onlyReads: true)
-      let append = LogAppend(tables: tables, limits: limits, nowMilliseconds: milliseconds)
-      guard try append.isWanted(part, of: record) else { return nil }
-      try header.checkCopies(of: part.number) {
-        try PostgresStagedParts.header($0, of: part, zone: row.zone.id, on: connection)
-      }
-      let room = try PostgresStagedParts.room(
-        beside: part, header, zone: row.zone.id, on: connection)
-      let takesOthers = try room.takesOthers(for: part, header, limits)
-      // What the rules write stays in memory. The first part alone is looked at as a push is.
-      tables.begin()
-      if header.part == 1 { try tables.load(for: [part]) }
-      try append.probe(part, header, of: record)
-      return Wanted(takesOthers: takesOthers)
-    }
-
-    private struct Wanted {
-      var takesOthers: Bool
     }
   }
 #endif

@@ -102,19 +102,26 @@
       return appended
     }
 
-    /// After a restore all replicas of a zone come at once, with the same: one at a time of a zone has a connection, and all zones
-    /// together leave most to all else.
     package func refill(_ entries: [Refill], of zone: ZoneRecord) async throws -> LogMark {
+      try await RefillPortion.each(of: entries) { try await take($0, of: zone) }
+    }
+
+    /// After a restore all replicas of a zone come at once, with the same: one at a time of a zone has a connection, and all zones
+    /// together leave most to all else. Each portion has a turn of its own.
+    private func take(
+      _ entries: [Refill], of zone: ZoneRecord
+    ) async throws -> RefillPortion.Written {
       let most = limits.current.queuedPushesMax
       let cost = entries.reduce(0) { $0 + $1.push.cost }
       return try await refilling.run(of: zone.id, bytes: cost, most: (most, .max)) {
         try await staging.run(of: zone.id, cost: cost, most: most) {
           let (lacking, head) = try await self.lacking(entries, of: zone)
-          guard !lacking.isEmpty else { return head }
-          let place = try await commits.refill(lacking, of: zone)
-          tidings.publish(zone.generation, head: place.sequence)
-          folding.withLock { $0 }?.note(lacking.map(\.push), of: zone)
-          return place
+          guard !lacking.isEmpty else { return RefillPortion.Written(place: head, left: []) }
+          let written = try await commits.refill(lacking, of: zone)
+          tidings.publish(zone.generation, head: written.place.sequence)
+          let taken = lacking.dropLast(written.left.count)
+          folding.withLock { $0 }?.note(taken.map(\.push), of: zone)
+          return written
         }
       }
     }

@@ -49,6 +49,7 @@
 
     /// Whether parts of pushes to the zone wait beside the log.
     var hasStaged = false
+    var stagedSums = StagedSums()
 
     var hasOldTombstones = false
     var newTombstones: [UUID: UInt64] = [:]
@@ -97,6 +98,7 @@
       for step in undo.reversed() { step() }
       undo = []
       newRuns.removeLast()
+      stagedSums.forget()
     }
 
     /// Writes what was taken, and holds none of it any more: parts of a push come one by one, however many there are. What is

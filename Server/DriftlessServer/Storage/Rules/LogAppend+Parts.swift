@@ -141,7 +141,7 @@ extension LogAppend {
   /// one.
   ///
   /// - Throws: `ServerError`: `.diverged` when the log does not go on with it, and as ``append(_:to:)``; the caller rolls back to before
-  ///   the first of the entries that come at one time.
+  ///   it, or to before others that its transaction took.
   public func refillInParts(
     _ entry: PullPage.Entry, _ push: Push, of record: ZoneRecord
   ) throws {

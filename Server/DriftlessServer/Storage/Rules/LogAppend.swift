@@ -169,7 +169,7 @@ public struct LogAppend<Tables: ZoneTables> {
   ) throws {
     // What another server has checked is no news to a refill.
     let cursor = isRefill ? zone.head : push.cursor.sequence
-    let own = try tables.ownFrames(of: replica, after: cursor)
+    let own = try cursor < zone.head ? tables.ownFrames(of: replica, after: cursor) : OwnFrames()
     // What another copy of the store sent under the same ID is news to this one, and none of its own. Before a later part of
     // a push stand those of the same push.
     let isFirst = push.part.map { $0.part == 1 } ?? true

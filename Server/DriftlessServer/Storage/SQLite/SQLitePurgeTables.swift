@@ -70,9 +70,9 @@ struct SQLitePurgeTables: PurgeTables {
   func stagedParts(since milliseconds: Int64) throws -> [Data] {
     try blobs(
       """
-      SELECT substr(frame, 1, ?) FROM staged WHERE zone = ? AND replica NOT IN
+      SELECT \(StagedHeads.header) FROM staged WHERE zone = ? AND replica NOT IN
         (SELECT replica FROM staging WHERE touched_ms < ?)
-      """, .integer(Int64(ChangeSetHeader.size)), .integer(zone.id), .integer(milliseconds))
+      """, .integer(zone.id), .integer(milliseconds))
   }
 
   func headers(

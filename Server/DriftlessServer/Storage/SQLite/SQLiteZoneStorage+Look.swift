@@ -69,7 +69,7 @@ extension SQLiteZoneStorage {
       zoneCount: Int(
         try connection.integer("SELECT count(*) FROM zone WHERE \(LeavingZones.isThere)") ?? 0),
       hasMore: zones.count > count,
-      stagedBytes: Int64(try StagedParts.bytes(of: nil, on: connection)),
+      stagedBytes: Int64(try StagedParts.bytes(of: .all, on: connection)),
       valueBytes: try LargeValues.bytes(of: nil, on: connection),
       unnamedValueBytes: try LargeValues.bytes(of: nil, isUnnamed: true, on: connection),
       lostValues: try LargeValues.lostCount(of: nil, on: connection))

@@ -37,7 +37,8 @@ import DriftlessSQLite
 /// `sighting`    one row a replica: when it was last seen, its cursor, the ID of its token, and after which
 ///               place it asked then.
 /// `staged`      one row a part of a push whose last one has not come; `staging` one row a replica that has such: when the last
-///               of them came.
+///               of them came. `staged_head`: of each part its header and the hash of its body, which are asked for without its bytes
+///               (`StagedHeads`).
 /// `value`       one row a large value of a zone, or one replica's upload of it: its digest, length, how much of it is here,
 ///               the replica (empty once it is whole), the token that it came with, and until when it stays though nothing
 ///               names it. `value_piece`: its bytes. `value_use`: which entries of the log name it, and 0 for the snapshot that stands for
@@ -127,6 +128,7 @@ enum ServerSchema {
     "audit",
     "enrolment_code", "purge", "purge_file", "purged", "value", "value_piece", "value_use",
     "value_lost", "zone_property", "zone_limit", "zone_log", "forgotten_replica", "zone_number",
+    "staged_head",
   ]
 
   /// Tables that a database does not have, as far as it may not be without them.
@@ -206,7 +208,7 @@ enum ServerSchema {
       // Programs of before open a file that has it.
       for statement in [
         GivenTimes.statement, TokenNotes.statement, TokenBindings.statement, Sightings.statement,
-        OperatorTokens.statement, StagedParts.statement, AuditLog.statement,
+        OperatorTokens.statement, StagedParts.statement, StagedHeads.statement, AuditLog.statement,
         EnrolmentCodes.statement,
         PurgedLog.statement, LargeValues.statement, PropertyNames.statement,
         ZoneBounds.statement, ZoneBounds.forgetting,

@@ -138,20 +138,28 @@ package final class SQLiteZoneStorage: ZoneStorage {
   }
 
   package func refill(_ entries: [Refill], of zone: ZoneRecord) async throws -> LogMark {
+    try await RefillPortion.each(of: entries) { try await take($0, of: zone) }
+  }
+
+  /// After a restore all replicas of a zone come at once, with the same, and other zones have parts that wait: each portion has a turn
+  /// of its own.
+  private func take(
+    _ entries: [Refill], of zone: ZoneRecord
+  ) async throws -> RefillPortion.Written {
     let cost = entries.reduce(0) { $0 + $1.push.cost }
-    // After a restore all replicas of a zone come at once, with the same.
     return try await staging.run(of: zone.id, cost: cost, most: limits.current.queuedPushesMax) {
       let (lacking, head) = try await self.lacking(entries, of: zone)
-      guard !lacking.isEmpty else { return head }
-      let place = try await commits.write(
+      guard !lacking.isEmpty else { return RefillPortion.Written(place: head, left: []) }
+      let written = try await commits.write(
         bytes: lacking.reduce(0) { $0 + $1.push.frame.count }
       ) { [limits, clock] connection in
         try Self.refill(
           lacking, of: zone, limits: limits.current, at: clock.now(), on: connection)
       }
-      news.publish(zone.generation, head: place.sequence)
-      folding.withLock { $0 }?.note(lacking.map(\.push), of: zone)
-      return place
+      news.publish(zone.generation, head: written.place.sequence)
+      let taken = lacking.dropLast(written.left.count)
+      folding.withLock { $0 }?.note(taken.map(\.push), of: zone)
+      return written
     }
   }
 
@@ -173,19 +181,22 @@ package final class SQLiteZoneStorage: ZoneStorage {
     }
   }
 
-  /// All entries in one transaction.
+  /// As many entries in one transaction as it has time for.
   private static func refill(
     _ entries: [Refill], of zone: ZoneRecord, limits: ServerLimits, at nowMilliseconds: Int64,
     on connection: SQLiteConnection
-  ) throws -> LogMark {
+  ) throws -> RefillPortion.Written {
     try connection.transaction(.immediate) {
       let append = LogAppend(
         tables: SQLiteZoneTables(connection), limits: limits, nowMilliseconds: nowMilliseconds)
-      for (entry, push) in entries { try append.refillInParts(entry, push, of: zone) }
+      let left = try RefillPortion.take(entries, milliseconds: limits.groupMillisecondsMax) {
+        try append.refillInParts($0.entry, $0.push, of: zone)
+      }
       guard let filled = try connection.zone(named: zone.name) else {
         throw ServerError.generationChanged(zone: zone.name)
       }
-      return LogMark(sequence: filled.head, chain: filled.chain)
+      return RefillPortion.Written(
+        place: LogMark(sequence: filled.head, chain: filled.chain), left: left)
     }
   }
 

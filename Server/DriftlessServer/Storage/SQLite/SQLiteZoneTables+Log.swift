@@ -55,14 +55,16 @@ extension SQLiteZoneTables {
     let statement = try connection.prepare(
       """
       SELECT position, first_object, new_objects FROM log
-      WHERE replica = ? AND position > ? ORDER BY number DESC LIMIT ?
+      WHERE replica = ? ORDER BY number DESC, position DESC LIMIT ?
       """)
     defer { statement.reset() }
     statement.bind(replica.id, at: 1)
-    statement.bind(LogPosition.of(zone: replica.zone, number: sequence), at: 2)
-    statement.bind(Int64(LogBounds.ownFramesMax), at: 3)
+    statement.bind(Int64(LogBounds.ownFramesMax), at: 2)
+    let bound = LogPosition.of(zone: replica.zone, number: sequence)
     var own: [OwnFrames.Frame] = []
-    while try statement.step() {
+    // An entry has a higher number than all of its replica before it, or that of the part before it. So the first that is not behind
+    // the place ends them: a condition on the place would walk through all that the replica ever sent.
+    while try statement.step(), statement.int64(0) > bound {
       own.append(
         OwnFrames.Frame(
           sequence: LogPosition.number(statement.int64(0)),

@@ -13,11 +13,15 @@ final class SQLiteZoneTables: ZoneTables {
   private var runBefore: SQLiteStatement?
   private var runInside: SQLiteStatement?
   private var insertRun: SQLiteStatement?
+  var stagedSums = StagedSums()
 
   init(_ connection: SQLiteConnection) { self.connection = connection }
 
   /// The transaction went back to a savepoint: what is remembered of it may not be there.
-  func forget() { properties.forget() }
+  func forget() {
+    properties.forget()
+    stagedSums.forget()
+  }
 
   /// Rows are read one by one, when they are asked for.
   func ready(for part: Push) {}

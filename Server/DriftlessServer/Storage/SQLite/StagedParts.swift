@@ -10,7 +10,9 @@ enum StagedParts {
       replica BLOB NOT NULL, number INTEGER NOT NULL, part INTEGER NOT NULL, zone INTEGER NOT NULL,
       size INTEGER NOT NULL, frame BLOB NOT NULL, PRIMARY KEY(replica, number, part));
     CREATE TABLE IF NOT EXISTS staging(
-      replica BLOB PRIMARY KEY, zone INTEGER NOT NULL, touched_ms INTEGER NOT NULL) WITHOUT ROWID
+      replica BLOB PRIMARY KEY, zone INTEGER NOT NULL, touched_ms INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS staged_size ON staged(replica, number, part, zone, size);
+    CREATE INDEX IF NOT EXISTS staging_touched ON staging(touched_ms)
     """
 
   /// The replica may go to another zone before all parts are gone that it sent to one which was deleted.
@@ -35,42 +37,55 @@ enum StagedParts {
     ofHeader bytes: Data, zone: ZoneRecord, on connection: SQLiteConnection
   ) throws -> Data {
     let header = try ChangeSetDecoder().decodeHeader(bytes)
-    let statement = try connection.prepare(
-      "SELECT frame FROM staged WHERE replica = ? AND zone = ? AND size = ?")
-    defer { statement.reset() }
-    statement.bind([
-      .blob(header.replica.bytes), .integer(zone.id), .integer(Int64(header.frameSize)),
-    ])
-    while try statement.step() {
-      let frame = bytes + statement.data(0).dropFirst(ChangeSetHeader.size)
-      if ChangeSetHeader.isWhole(frame) { return frame }
+    let own = (Int64(clamping: header.pushNumber), Int64(header.part))
+    let others = try StagedHeads.candidates(for: header, on: connection).filter { $0 != own }
+    for part in ([own] + others).prefix(StagedCandidates.countMax) {
+      if let frame = try frame(bytes, header, zone, part, on: connection) { return frame }
     }
     throw ProtocolError.notStaged(header.part)
   }
 
+  /// - Returns: nil where the part is not there, or another one.
+  private static func frame(
+    _ bytes: Data, _ header: ChangeSetHeader, _ zone: ZoneRecord,
+    _ place: (Int64, Int64), on connection: SQLiteConnection
+  ) throws -> Data? {
+    let statement = try connection.prepare(
+      """
+      SELECT frame FROM staged
+      WHERE replica = ? AND number = ? AND part = ? AND zone = ? AND size = ?
+      """)
+    defer { statement.reset() }
+    statement.bind([
+      .blob(header.replica.bytes), .integer(place.0), .integer(place.1), .integer(zone.id),
+      .integer(Int64(header.frameSize)),
+    ])
+    guard try statement.step() else { return nil }
+    let frame = bytes + statement.data(0).dropFirst(ChangeSetHeader.size)
+    return ChangeSetHeader.isWhole(frame) ? frame : nil
+  }
+
+  /// - Parameter hash: of the part's body.
+  /// - Returns: by how many bytes there is more of its push than before, and how many of former ones went.
   static func keep(
-    _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord,
-    on connection: SQLiteConnection
-  ) throws {
+    _ part: Push, _ header: ChangeSetHeader, hash: Data, at milliseconds: Int64,
+    of zone: ZoneRecord, on connection: SQLiteConnection
+  ) throws -> (came: Int, went: Int) {
     let replica = SQLiteValue.blob(part.replica.bytes)
+    let before = try size(of: part, header, on: connection)
     try connection.run(
       "INSERT OR REPLACE INTO staged VALUES(?, ?, ?, ?, ?, ?)",
       [
         replica, .integer(Int64(clamping: part.number)), .integer(Int64(header.part)),
         .integer(zone.id), .integer(Int64(part.frame.count)),
       ], lending: part.frame)
+    try StagedHeads.keep(part, header, hash: hash, on: connection)
     // The same bytes under a former number are no more than these.
-    try connection.leavingPages {
-      try connection.run(
-        "DELETE FROM staged WHERE replica = ? AND number < ? AND size = ? AND substr(frame, ?) = ?",
-        [
-          replica, .integer(Int64(clamping: part.number)), .integer(Int64(part.frame.count)),
-          .integer(Int64(ChangeSetHeader.size) + 1),
-        ], lending: part.frame.dropFirst(ChangeSetHeader.size))
-    }
+    let former = try StagedHeads.dropFormer(of: part, hash: hash, on: connection)
     try connection.run(
       "INSERT OR REPLACE INTO staging VALUES(?, ?, ?)", replica, .integer(zone.id),
       .integer(milliseconds))
+    return (part.frame.count - before, former * part.frame.count)
   }
 
   /// The header of a part that is here.
@@ -79,10 +94,9 @@ enum StagedParts {
   ) throws -> ChangeSetHeader? {
     let bytes = try connection.scalar(
       """
-      SELECT substr(frame, 1, ?) FROM staged
+      SELECT \(StagedHeads.header) FROM staged
       WHERE replica = ? AND number = ? AND part = ? AND \(isThere)
-      """, .integer(Int64(ChangeSetHeader.size)), .blob(push.replica.bytes),
-      .integer(Int64(clamping: push.number)), .integer(Int64(part)))
+      """, .blob(push.replica.bytes), .integer(Int64(clamping: push.number)), .integer(Int64(part)))
     guard case .blob(let bytes)? = bytes else { return nil }
     return try? ChangeSetDecoder().decodeHeader(bytes)
   }
@@ -154,65 +168,103 @@ enum StagedParts {
 
   /// What waits already.
   static func room(
-    beside part: Push, _ header: ChangeSetHeader, on connection: SQLiteConnection
+    beside part: Push, _ header: ChangeSetHeader, of zone: ZoneRecord, _ sums: inout StagedSums,
+    on connection: SQLiteConnection
   ) throws -> StagedRoom {
-    let replica = try bytes(of: part.replica, on: connection)
-    let push = try bytes(of: part.replica, number: part.number, on: connection)
-    // One that comes again takes no more room.
-    let own = try bytes(
-      of: part.replica, number: part.number, but: header.part, on: connection)
-    let all = try bytes(of: nil, on: connection)
-    return StagedRoom(own: own, others: replica - push, foreign: all - replica)
+    try sums.room(
+      beside: part, zone: zone.id, same: try size(of: part, header, on: connection)
+    ) { try bytes(of: $0, on: connection) }
   }
 
-  /// Bytes that wait; of one replica or of all.
-  ///
-  /// - Parameters:
-  ///   - number: of one push alone.
-  ///   - part: without this one.
-  static func bytes(
-    of replica: UUID?, number: UInt64? = nil, but part: UInt16? = nil,
-    on connection: SQLiteConnection
+  /// Bytes of a part, where it is here; 0 where it is not.
+  static func size(
+    of part: Push, _ header: ChangeSetHeader, on connection: SQLiteConnection
   ) throws -> Int {
-    let bytes = try connection.scalar(
-      """
-      SELECT coalesce(sum(size), 0) FROM staged
-      WHERE (?1 IS NULL OR replica = ?1) AND (?2 IS NULL OR number = ?2)
-        AND (?3 IS NULL OR part <> ?3)
-      """, replica.map { .blob($0.bytes) } ?? .null,
-      number.map { .integer(Int64(clamping: $0)) } ?? .null,
-      part.map { .integer(Int64($0)) } ?? .null)
-    guard case .integer(let bytes)? = bytes else { return 0 }
-    return Int(clamping: bytes)
+    try integer(
+      "SELECT size FROM staged WHERE replica = ? AND number = ? AND part = ?",
+      [
+        .blob(part.replica.bytes), .integer(Int64(clamping: part.number)),
+        .integer(Int64(header.part)),
+      ], on: connection)
+  }
+
+  /// Bytes of parts that wait, each sum along an index that has the sizes.
+  static func bytes(of scope: StagedSums.Scope, on connection: SQLiteConnection) throws -> Int {
+    let sum = "SELECT coalesce(sum(size), 0) FROM staged"
+    switch scope {
+    case .all: return try integer(sum, [], on: connection)
+    case .zone(let zone):
+      return try integer(sum + " WHERE zone = ?", [.integer(zone)], on: connection)
+    case .replica(let replica, let zone):
+      return try integer(
+        sum + " WHERE replica = ? AND zone = ?", [.blob(replica.bytes), .integer(zone)],
+        on: connection)
+    case .push(let replica, let number):
+      return try integer(
+        sum + " WHERE replica = ? AND number = ?",
+        [.blob(replica.bytes), .integer(Int64(clamping: number))], on: connection)
+    }
+  }
+
+  /// Bytes of a replica's pushes up to a number.
+  static func bytes(
+    of replica: UUID, through number: UInt64, on connection: SQLiteConnection
+  ) throws -> Int {
+    try integer(
+      "SELECT coalesce(sum(size), 0) FROM staged WHERE replica = ? AND number <= ?",
+      [.blob(replica.bytes), .integer(Int64(clamping: number))], on: connection)
+  }
+
+  private static func integer(
+    _ sql: String, _ values: [SQLiteValue], on connection: SQLiteConnection
+  ) throws -> Int {
+    let statement = try connection.prepare(sql)
+    defer { statement.reset() }
+    statement.bind(values)
+    return try statement.step() ? Int(clamping: statement.int64(0)) : 0
   }
 }
 
 extension SQLiteZoneTables {
   func stagedBytes(of zone: ZoneRecord, butOf replica: UUID) throws -> Int {
-    let bytes = try connection.scalar(
-      "SELECT coalesce(sum(size), 0) FROM staged WHERE zone = ? AND replica <> ?",
-      .integer(zone.id), .blob(replica.bytes))
-    guard case .integer(let bytes)? = bytes else { return 0 }
-    return Int(clamping: bytes)
+    func sum(_ scope: StagedSums.Scope) throws -> Int {
+      try stagedSums.bytes(of: scope) { try StagedParts.bytes(of: $0, on: connection) }
+    }
+    return try sum(.zone(zone.id)) - sum(.replica(replica, zone: zone.id))
   }
 
   func stagedBytes(beside part: Push, _ header: ChangeSetHeader) throws -> Int {
-    try StagedParts.bytes(
-      of: part.replica, number: part.number, but: header.part, on: connection)
+    let push = try stagedSums.bytes(of: .push(part.replica, part.number)) {
+      try StagedParts.bytes(of: $0, on: connection)
+    }
+    return try push - StagedParts.size(of: part, header, on: connection)
   }
 
   func stage(
     _ part: Push, _ header: ChangeSetHeader, at milliseconds: Int64, of zone: ZoneRecord
   ) throws {
-    try StagedParts.keep(part, header, at: milliseconds, of: zone, on: connection)
+    try stage(part, header, hash: StagedHeads.hash(of: part), at: milliseconds, of: zone)
+  }
+
+  /// - Parameter hash: of the part's body.
+  func stage(
+    _ part: Push, _ header: ChangeSetHeader, hash: Data, at milliseconds: Int64,
+    of zone: ZoneRecord
+  ) throws {
+    let (came, went) = try StagedParts.keep(
+      part, header, hash: hash, at: milliseconds, of: zone, on: connection)
+    stagedSums.add(came, replica: part.replica, number: part.number, zone: zone.id)
+    if went > 0 { stagedSums.remove(went, replica: part.replica) }
   }
 
   func makeRoom(
     for part: Push, _ header: ChangeSetHeader, _ limits: ServerLimits, of zone: ZoneRecord
   ) throws {
-    let room = try StagedParts.room(beside: part, header, on: connection)
+    let room = try StagedParts.room(
+      beside: part, header, of: zone, &stagedSums, on: connection)
     if try room.takesOthers(for: part, header, limits) {
       try StagedParts.dropOthers(of: part, on: connection)
+      stagedSums.forget()
     }
   }
 
@@ -221,17 +273,26 @@ extension SQLiteZoneTables {
   }
 
   func dropStaged(of replica: UUID, through number: UInt64) throws {
+    if !stagedSums.isEmpty {
+      let bytes = try StagedParts.bytes(of: replica, through: number, on: connection)
+      stagedSums.remove(bytes, replica: replica)
+    }
     try StagedParts.drop(of: replica, through: number, on: connection)
   }
 }
 
 extension SQLiteZoneStorage {
   package func stagedFrame(of header: Data, in zone: ZoneRecord) async throws -> Data {
-    try await reader.perform { connection in
-      do {
-        return try StagedParts.frame(ofHeader: header, zone: zone, on: connection)
-      } catch let error as ProtocolError {
-        throw ServerError(error)
+    let cost = try StagedCandidates.cost(of: header)
+    return try await staging.run(
+      of: zone.id, cost: cost, most: limits.current.queuedPushesMax
+    ) {
+      try await reader.perform { connection in
+        do {
+          return try StagedParts.frame(ofHeader: header, zone: zone, on: connection)
+        } catch let error as ProtocolError {
+          throw ServerError(error)
+        }
       }
     }
   }
@@ -240,20 +301,24 @@ extension SQLiteZoneStorage {
     try await staging.run(
       of: zone.id, cost: part.cost, most: limits.current.queuedPushesMax
     ) {
-      try await makeRoom(for: part)
+      try await makeRoom(for: part, of: zone)
+      // Not while others wait for the writer.
+      let hash = StagedHeads.hash(of: part)
       try await commits.write(bytes: part.frame.count) { [limits, clock] connection in
-        try Self.stage(part, of: zone, limits: limits.current, at: clock.now(), on: connection)
+        try Self.stage(
+          part, hash: hash, of: zone, limits: limits.current, at: clock.now(), on: connection)
       }
     }
   }
 
   /// Lets go of what nobody goes on with. A disk that has no room even for that may have some for the part.
-  private func makeRoom(for part: Push) async throws {
+  private func makeRoom(for part: Push, of zone: ZoneRecord) async throws {
     do {
       try await dropForgottenParts(after: limits.current.stagedSeconds)
       guard let header = part.part,
         try await reader.perform({ [limits] in
-          try StagedParts.room(beside: part, header, on: $0)
+          var sums = StagedSums()
+          return try StagedParts.room(beside: part, header, of: zone, &sums, on: $0)
             .isCrowded(by: part, header, limits.current)
         })
       else { return }
@@ -274,8 +339,8 @@ extension SQLiteZoneStorage {
   }
 
   private static func stage(
-    _ part: Push, of zone: ZoneRecord, limits: ServerLimits, at milliseconds: Int64,
-    on connection: SQLiteConnection
+    _ part: Push, hash: Data, of zone: ZoneRecord, limits: ServerLimits,
+    at milliseconds: Int64, on connection: SQLiteConnection
   ) throws {
     guard let header = part.part, header.isFollowedByParts else {
       throw ProtocolError.malformed("The last part of a push is not kept beside the log")
@@ -289,7 +354,7 @@ extension SQLiteZoneStorage {
         // Looked at, and taken back: the log has it with the last part.
         try connection.probing { try append.probe(part, header, of: zone) }
         tables.forget()
-        try tables.stage(part, header, at: milliseconds, of: zone)
+        try tables.stage(part, header, hash: hash, at: milliseconds, of: zone)
       }
     }
   }
@@ -305,14 +370,11 @@ extension SQLiteZoneStorage {
     } catch is ProtocolError {}
     // Parts are read as a whole only now.
     try header.checkCopies(of: part.number) { number in
-      guard let staged = try StagedParts.header(number, of: part, on: connection) else {
-        return nil
-      }
-      // One that the disk has changed is nobody's.
-      let isWhole =
-        try StagedParts.frame(number, of: part, on: connection)
-        .map(ChangeSetHeader.isWhole) ?? false
-      return isWhole ? staged : nil
+      guard let frame = try StagedParts.frame(number, of: part, on: connection),
+        // One that the disk has changed is nobody's.
+        ChangeSetHeader.isWhole(frame)
+      else { return nil }
+      return try? ChangeSetDecoder().decodeHeader(frame)
     }
   }
 }
