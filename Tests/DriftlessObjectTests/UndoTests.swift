@@ -246,4 +246,20 @@ struct UndoTests {
     try library.container.newContext().fetch(Book.self)
       .map { "\($0.title) by \($0.author?.name ?? "nobody")" }.sorted()
   }
+
+  @Test("To forget all lets changes be registered again; to forget those of a target does not")
+  func enabledAgain() throws {
+    let undo = try #require(context.undoManager)
+    let book = try context.insert(Book.self)
+    try context.save()
+    undo.disableUndoRegistration()
+    undo.disableUndoRegistration()
+    undo.removeAllActions(withTarget: book)
+    #expect(!undo.isUndoRegistrationEnabled)
+    undo.removeAllActions()
+    #expect(undo.isUndoRegistrationEnabled)
+    book.title = "changed"
+    context.undo()
+    #expect(book.title == "?")
+  }
 }

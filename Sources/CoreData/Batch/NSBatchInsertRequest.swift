@@ -77,18 +77,27 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest {
 
   override func run(in context: NSManagedObjectContext) throws -> NSPersistentStoreResult {
     var request: BatchInsertRequest
+    let attributes = context.attributes(ofEntityNamed: entityName)
     if let handler = managedObjectHandler {
       request = BatchInsertRequest(entityName: entityName, managedObjectHandler: handler)
     } else if let handler = dictionaryHandler {
       request = BatchInsertRequest(entityName: entityName) { (row: inout [String: Any?]) in
         let values = NSMutableDictionary()
         let isOver = handler(values)
-        row = values.reduce(into: [:]) { $0["\($1.key)"] = $1.value }
+        row = values.reduce(into: [:]) { row, value in
+          let name = "\(value.key)"
+          row[name] = attributes.archived(value.value, name)
+        }
         return isOver
       }
     } else {
       request = BatchInsertRequest(
-        entityName: entityName, objects: (objectsToInsert ?? []).map { $0.mapValues { $0 } })
+        entityName: entityName,
+        objects: (objectsToInsert ?? []).map { values in
+          var row: [String: Any?] = [:]
+          for (name, value) in values { row[name] = attributes.archived(value, name) }
+          return row
+        })
     }
     if let affectedStores { request.affectedStores = affectedStores }
     request.resultType = BatchResultType(rawValue: Int(resultType.rawValue)) ?? .statusOnly
@@ -106,6 +115,20 @@ open class NSBatchInsertResult: NSPersistentStoreResult {
   init(_ result: BatchResult, _ type: NSBatchInsertRequestResultType) {
     resultType = type
     self.result = result.value
+  }
+}
+
+extension NSManagedObjectContext {
+  /// The attributes of an entity of the context's stores; none where there is no such entity, which the request is refused for.
+  func attributes(ofEntityNamed name: String) -> [String: AttributeDescription] {
+    base.persistentStoreCoordinator.managedObjectModel.entitiesByName[name]?.attributesByName ?? [:]
+  }
+}
+
+extension [String: AttributeDescription] {
+  /// A value as an attribute's column has it.
+  func archived(_ value: Any?, _ name: String) -> Any? {
+    self[name].map { $0.archived(value) } ?? value
   }
 }
 

@@ -45,15 +45,28 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest {
     request.includesSubentities = includesSubentities
     if let affectedStores { request.affectedStores = affectedStores }
     request.resultType = BatchResultType(rawValue: Int(resultType.rawValue)) ?? .statusOnly
+    let attributes = context.attributes(ofEntityNamed: entityName)
     for (key, value) in propertiesToUpdate ?? [:] {
       let name = (key.base as? PropertyDescription)?.name ?? "\(key.base)"
-      if let expression = value as? NSExpression {
+      if let archive = attributes[name]?.archive(ofUpdate: value) {
+        request.propertiesToUpdate.updateValue(archive, forKey: name)
+      } else if let expression = value as? NSExpression {
         request.propertiesToUpdate[name] = .some(try expression.outcome.get())
       } else {
         request.propertiesToUpdate.updateValue(value, forKey: name)
       }
     }
     return NSBatchUpdateResult(try context.base.execute(request), resultType)
+  }
+}
+
+extension AttributeDescription {
+  /// What a transformable attribute is to be set to, of the value itself: an expression may have none for it. Nil for what is to be
+  /// computed, and for another attribute.
+  fileprivate func archive(ofUpdate value: Any) -> Any? {
+    guard type == .transformable else { return nil }
+    guard let expression = value as? NSExpression else { return archived(value) }
+    return expression.expressionType == .constantValue ? archived(expression.constantValue) : nil
   }
 }
 

@@ -165,6 +165,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {  // used on i
   open var parent: NSManagedObjectContext? {
     get { parentContext }
     set {
+      // The one that it has changes nothing.
+      if newValue === parentContext { return }
       guard let newValue else {
         if parentContext != nil { persistentStoreCoordinator = nil }
         return

@@ -123,14 +123,16 @@ open class NSMergeConflict: NSObject {
   ///   - srcObject: The object.
   ///   - newvers: The row's version now; 0 when it was deleted.
   ///   - oldvers: The row's version that the context knew.
-  ///   - cachesnap: The object's values as the context last read or saved them.
-  ///   - persnap: The row's values now; nil when it was deleted.
+  ///   - cachesnap: The values that the coordinator has. Those that the context last read or saved are the object's own.
+  ///   - persnap: The row's values now, of a conflict between the coordinator and the store.
   public init(
     source srcObject: NSManagedObject, newVersion newvers: Int, oldVersion oldvers: Int,
     cachedSnapshot cachesnap: [String: Any]?, persistedSnapshot persnap: [String: Any]?
   ) {
     sourceObject = srcObject
-    objectSnapshot = cachesnap
+    objectSnapshot = srcObject.committedValues(forKeys: nil).mapValues {
+      ($0 as? NSManagedObject)?.objectID ?? $0
+    }
     cachedSnapshot = cachesnap
     persistedSnapshot = persnap
     newVersionNumber = newvers
@@ -246,12 +248,17 @@ private func foundationValues(
   _ values: [String: PropertyValue], of owner: NSManagedObjectID?,
   _ context: NSManagedObjectContext
 ) -> [String: Any] {
-  values.mapValues { value in
+  var snapshot: [String: Any] = [:]
+  for (name, value) in values {
     if case .reference(let key) = value, let owner {
-      return context.base.objectID(of: key, beside: owner) ?? NSNull()
+      snapshot[name] = context.base.objectID(of: key, beside: owner) ?? NSNull()
+    } else {
+      snapshot[name] =
+        owner?.entity.attributesByName[name]?.snapshotValue(value)
+        ?? foundationValue(value.plainOrName) ?? NSNull()
     }
-    return foundationValue(value.plainOrName) ?? NSNull()
   }
+  return snapshot
 }
 
 extension NSManagedObjectContext {

@@ -90,7 +90,7 @@ extension NSManagedObjectContext {
   }
 
   /// The request as the library has it. Blocks of the application's are asked here, of all objects, where no file is to answer.
-  private func asked<T>(by request: NSFetchRequest<T>) throws -> FetchRequest<ManagedObject> {
+  func asked<T>(by request: NSFetchRequest<T>) throws -> FetchRequest<ManagedObject> {
     var known = try request.known(in: self)
     guard let predicate = known.predicate, predicate.hasBlock,
       let coordinator = persistentStoreCoordinator,

@@ -125,9 +125,15 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     results.indexTitle(of: sectionName)
   }
 
-  /// The section of a letter; the given index, within the sections, when none has it.
+  /// The section of a letter: the one at its place in `sectionIndexTitles`, else the first one that has it; the given index, within the
+  /// sections, when none has it.
   open func section(forSectionIndexTitle title: String, at sectionIndex: Int) -> Int {
     let sections = results.sections ?? []
+    // Several may have the letter, and each is in the index for itself.
+    let titled = sections.indices.filter { sections[$0].indexTitle != nil }
+    if titled.indices.contains(sectionIndex), sections[titled[sectionIndex]].indexTitle == title {
+      return titled[sectionIndex]
+    }
     return sections.firstIndex { $0.indexTitle == title }
       ?? max(0, min(sectionIndex, sections.count - 1))
   }

@@ -71,7 +71,14 @@ public final class NSPersistentHistoryChange: NSObject, NSFetchRequestResult, Se
   }
   /// The values that a deleted object's entity preserves.
   public var tombstone: [AnyHashable: Any]? {
-    known.tombstone?.mapValues { foundationValue($0.plain) ?? NSNull() }
+    guard let values = known.tombstone else { return nil }
+    let attributes = known.changedEntity?.attributesByName ?? [:]
+    var tombstone: [AnyHashable: Any] = [:]
+    for (name, value) in values {
+      let plain = foundationValue(value.plain)
+      tombstone[name] = plain.map { attributes[name]?.snapshotValue(value) ?? $0 } ?? NSNull()
+    }
+    return tombstone
   }
   /// The transaction.
   public var transaction: NSPersistentHistoryTransaction? {

@@ -75,11 +75,12 @@ open class NSMigrationManager: NSObject {
     return NSEntityMapping(current)
   }
 
-  /// Writes what a store becomes by the mapping to a new file of SQLite; the source stays as it is. Options are checked, and without
-  /// effect beyond that.
+  /// Writes what a store becomes by the mapping to a file of SQLite; the source stays as it is. A store of the destination model that
+  /// is there is appended to, in one transaction: a large store goes in several passes, each with the mappings of some entities.
+  /// Options are checked; of the destination's the pragmas take effect, and what else would make another file is refused.
   ///
-  /// - Throws: 134000 for a type and 134060 for an option that there is not; 134190 when the mapping does not fit or the destination is there; what the stores met; what a policy or
-  ///   `cancelMigrationWithError(_:)` gave. There is no new file then.
+  /// - Throws: 134000 for a type and 134060 for an option that there is not, or that the destination cannot have; 134190 when the mapping does not fit; 134100 when the destination is there and of another model; what the stores met; what a policy or
+  ///   `cancelMigrationWithError(_:)` gave. There is no new file then, and one that was there is as it was.
   open func migrateStore(
     from sourceURL: URL, sourceType sStoreType: String, options sOptions: [AnyHashable: Any]? = nil,
     with mappings: NSMappingModel?, toDestinationURL dURL: URL, destinationType dStoreType: String,
@@ -88,17 +89,49 @@ open class NSMigrationManager: NSObject {
     do {
       try StoreTypes.check(sStoreType, sOptions)
       try StoreTypes.check(dStoreType, dOptions)
+      let options = try Self.destinationOptions(dStoreType, dOptions)
       let used =
         try mappings
         ?? NSMappingModel.inferredMappingModel(
           forSourceModel: sourceModel, destinationModel: destinationModel)
       mapping = used
       defer { mapping = nil }
-      try known.migrateStore(from: sourceURL, mapping: try used.known(), to: dURL)
+      if FileManager.default.fileExists(atPath: dURL.path) {
+        try known.migrateStore(from: sourceURL, mapping: try used.known(), appendingTo: dURL)
+      } else {
+        try known.migrateStore(from: sourceURL, mapping: try used.known(), to: dURL)
+      }
+      // Which journal a file has it says itself, once it was opened so and closed.
+      if let options { try PersistentStore.open(url: dURL, options: options).close() }
     } catch { throw cocoaError(error) }
   }
 
-  /// Writes what a store becomes by the mapping to a new file; the source stays as it is.
+  /// How the new file is opened, where that makes a difference to it; nil where it makes none.
+  private static func destinationOptions(
+    _ type: String, _ options: [AnyHashable: Any]?
+  ) throws -> StoreOptions? {
+    guard type == NSSQLiteStoreType else {
+      throw CocoaError(
+        .persistentStoreInvalidType,
+        userInfo: [
+          NSLocalizedDescriptionKey: "A migration writes stores of type SQLite, not \(type)."
+        ])
+    }
+    guard let options else { return nil }
+    let known = try StoreOptions().with(options)
+    let refused =
+      options[DriftlessToManyPairsOption] != nil
+      ? DriftlessToManyPairsOption : known.isReadOnly ? NSReadOnlyPersistentStoreOption : nil
+    if let refused {
+      throw StoreError(
+        .invalidArgument, "The destination of a migration does not take the option \(refused).",
+        suggestion: "Leave it out: the file is written, and keeps to-many relationships as the "
+          + "source does.")
+    }
+    return options[NSSQLitePragmasOption] != nil ? known : nil
+  }
+
+  /// Writes what a store becomes by the mapping to a file; the source stays as it is.
   /// - Throws: as the one that takes names of types.
   public func migrateStore(
     from sourceURL: URL, type sourceType: NSPersistentStore.StoreType,

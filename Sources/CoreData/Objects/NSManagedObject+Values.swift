@@ -200,8 +200,7 @@ extension ManagedObject {
     switch entity.propertiesByName[key] {
     case is RelationshipDescription:
       return value is ManagedObject ? value : Self.objects(of: value) ?? value
-    case let attribute as AttributeDescription where attribute.isArchived:
-      return PlainArchive.data(of: value) ?? value
+    case let attribute as AttributeDescription: return attribute.archived(value)
     default: return value
     }
   }
@@ -238,6 +237,22 @@ extension AttributeDescription {
     type == .transformable
       && ["", "NSKeyedUnarchiveFromData"].contains(valueTransformerName ?? "")
       && valueTransformer == nil
+  }
+
+  /// A value as the library takes it: an archive of it where values are archived. One that is the library's own stands for itself,
+  /// and one that cannot be archived is refused by who takes it.
+  func archived(_ value: Any?) -> Any? {
+    guard isArchived, let value, !(value is NSNull), !(value is PropertyValue) else { return value }
+    return PlainArchive.data(of: value) ?? value
+  }
+
+  /// A value of a snapshot as Core Data gives it: what a transformable attribute's bytes stand for. Bytes that are not here stand
+  /// for themselves, so that who sets the values of a snapshot keeps them.
+  func snapshotValue(_ value: PropertyValue) -> Any {
+    if type == .transformable, case .data(let data) = value, !value.isInZone {
+      return self.value(inArchive: data)
+    }
+    return foundationValue(value.plainOrName) ?? NSNull()
   }
 }
 

@@ -97,7 +97,7 @@ open class NSAtomicStore: NSCustomPersistentStore,
     let entity = node.objectID.entity
     var object = OutsideObject(node.objectID)
     for (name, attribute) in entity.attributesByName where !attribute.isTransient {
-      object.attributes[name] = node.value(forKey: name)
+      object.attributes[name] = attribute.archived(node.value(forKey: name))
     }
     for name in entity.relationshipsByName.keys {
       object.related[name] = try Self.nodes(of: node.value(forKey: name), name, entity)

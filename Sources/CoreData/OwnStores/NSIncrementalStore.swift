@@ -11,8 +11,16 @@ public import Foundation
 open class NSIncrementalStore: NSCustomPersistentStore,
   @unchecked Sendable  // as its superclass
 {
-  /// Rows are read that this save has just written.
-  private var isSaving = false
+  /// A save that goes on: its thread reads rows that were written a moment ago, and others do not.
+  private struct Save {
+    let thread = pthread_self()
+    let transaction: WriteTransaction
+    var written: Set<ObjectKey>
+  }
+
+  private var save: Save?
+  /// The newest transaction of rows that is known here.
+  private var newestTransaction: Int64 = 0
 
   // MARK: What a subclass overrides
 
@@ -21,8 +29,9 @@ open class NSIncrementalStore: NSCustomPersistentStore,
   /// - Parameters:
   ///   - request: An `NSFetchRequest<any NSFetchRequestResult>` with its entity, to be answered with an array of objects or of
   ///     their IDs, or of dictionaries where its `resultType` asks for those; or an `NSSaveChangesRequest`, to be answered with an
-  ///     empty array.
-  ///   - context: Where objects of the answer are to be, by `object(with:)`.
+  ///     empty array. The objects of a save are those of the context that saves, with their unsaved changes; what is read of them, or
+  ///     of others, asks the store, and what cannot be read fails the save.
+  ///   - context: The context that fetches or saves. Objects of the answer are to be there, by `object(with:)`.
   /// - Throws: what kept it from being done: the fetch or the save fails with it. 134091, unless overridden.
   open func execute(
     _ request: NSPersistentStoreRequest, with context: NSManagedObjectContext?
@@ -110,38 +119,64 @@ extension NSIncrementalStore: StandInStore {
         .readOnly, "\(url?.path ?? "The store") was opened for reading only.",
         suggestion: "Open it without the read-only option.")
     }
-    lock.withLock { isSaving = true }
-    defer { lock.withLock { isSaving = false } }
-    let context = NSManagedObjectContext(ManagedObjectContext(coordinator))
-    func objects(_ ids: [ManagedObjectID]) -> Set<NSManagedObject> {
-      Set(ids.map { context.object(with: $0) })
-    }
+    let written = changes.writtenKeys
+    lock.withLock { save?.written = written }
     _ = try execute(
       NSSaveChangesRequest(
-        inserted: objects(changes.inserted), updated: objects(changes.updated),
-        deleted: objects(changes.deleted), locked: nil),
-      with: context)
+        inserted: Set(changes.insertedObjects), updated: Set(changes.updatedObjects),
+        deleted: Set(changes.deletedObjects), locked: Set(changes.watchedObjects)),
+      with: context(of: changes.context))
+  }
+
+  package final func didBegin(_ transaction: WriteTransaction, changing keys: Set<ObjectKey>) {
+    lock.withLock { save = Save(transaction: transaction, written: keys) }
+  }
+
+  package final func didEnd() {
+    // Another thread may save by now.
+    lock.withLock { if ownSave != nil { save = nil } }
+  }
+
+  package final func didCommit(_ transaction: Int64) { note(transaction) }
+
+  private final func note(_ transaction: Int64?) {
+    guard let transaction else { return }
+    lock.withLock { newestTransaction = max(newestTransaction, transaction) }
+  }
+
+  /// The save that goes on, on its own thread.
+  private final var ownSave: Save? {
+    lock.withLock { save.flatMap { pthread_equal($0.thread, pthread_self()) != 0 ? $0 : nil } }
   }
 
   package final func prepareRow(
     of id: ManagedObjectID, for base: ManagedObjectContext
   ) throws {
-    guard !lock.withLock({ isSaving }) else { return }
     let context = context(of: base)
-    try put([content(of: id, context)])
+    if let ownSave {
+      // The store has what was before.
+      guard !ownSave.written.contains(id.key) else { return }
+      return try put([content(of: id, context)], ownSave.transaction)
+    }
+    let before = lock.withLock { newestTransaction }
+    let object = try content(of: id, context)
+    note(try put([object], askedAfter: before))
   }
 
   package final func prepareObjects(
     of relationship: RelationshipDescription, of id: ManagedObjectID,
     for base: ManagedObjectContext
-  ) throws {
-    guard !lock.withLock({ isSaving }) else { return }
+  ) throws -> [ObjectKey]? {
     let context = context(of: base)
+    let before = lock.withLock { newestTransaction }
     let value = try newValue(forRelationship: relationship, forObjectWith: id, with: context)
     let ids = try Self.ids(value, relationship)
+    // The context that saves has its changes upon what was before.
+    if ownSave != nil { return ids.map(\.key) }
     let missing = try ids.filter { try !hasRow($0) }
-    try put(try missing.map { try content(of: $0, context) })
-    try put(ids, as: relationship, of: id)
+    note(try put(try missing.map { try content(of: $0, context) }, askedAfter: before))
+    note(try put(ids, as: relationship, of: id, askedAfter: before))
+    return nil
   }
 
   private final func context(of base: ManagedObjectContext) -> NSManagedObjectContext {
@@ -155,7 +190,7 @@ extension NSIncrementalStore: StandInStore {
     let node = try newValuesForObject(with: id, with: context)
     var object = OutsideObject(id)
     for (name, attribute) in id.entity.attributesByName where !attribute.isTransient {
-      object.attributes[name] = node.value(for: attribute)
+      object.attributes[name] = attribute.archived(node.value(for: attribute))
     }
     for (name, relationship) in id.entity.relationshipsByName where !relationship.isToMany {
       let value =

@@ -65,7 +65,7 @@ package enum StoreOptionKey {
       guard bool(value) != nil else { throw refusal(key, "\(value) is neither yes nor no") }
     case pragmas:
       for (name, value) in value as? [String: any Sendable] ?? [:] {
-        try apply(pragma: name, "\(value)", to: &options)
+        try apply(pragma: name, text(value), to: &options)
       }
     default:
       guard without.contains(key) else { throw refusal(key, "it is unknown here") }
@@ -92,6 +92,11 @@ package enum StoreOptionKey {
           "Set synchronous to FULL or NORMAL, and journal_mode to WAL or DELETE; the rest is the store's own affair."
       )
     }
+  }
+
+  /// A number as SQLite has it, in whatever type it was given.
+  private static func text(_ value: any Sendable) -> String {
+    (value as? Double).flatMap(Int64.init(exactly:)).map { "\($0)" } ?? "\(value)"
   }
 
   static func isOn(_ value: any Sendable) -> Bool { bool(value) ?? false }

@@ -115,10 +115,10 @@ extension ManagedObjectContext: ObjectSource {
         }
       } else {
         let plan = try plan(of: object.shape)
-        try willReadObjects(of: relation, of: object, plan)
-        keys = try read(plan) {
-          try $0.toManyKeys(of: object.objectKey, relation.description)
-        }
+        let told = try willReadObjects(of: relation, of: object, plan)
+        keys =
+          try told
+          ?? read(plan) { try $0.toManyKeys(of: object.objectKey, relation.description) }
       }
     }
     return keys

@@ -20,9 +20,10 @@ extension ManagedObjectContext {
     for group in byPlan.values {
       guard let first = group.first else { continue }
       let plan = try plan(of: first.shape)
+      // Whoever chooses may read objects, and rows of some are written as they are read.
+      let chosen = try (plan.store as? any StandInStore)?.keys(forNew: group)
       let keys = try plan.store.write(batchInfo) { transaction in
-        let chosen = try (plan.store as? any StandInStore)?.keys(forNew: group)
-        return try group.enumerated().map { index, object in
+        try group.enumerated().map { index, object in
           let number: Int64
           if let chosen {
             number = chosen[index]

@@ -7,10 +7,12 @@ extension ManagedObjectContext {
   /// They are written in one order, whatever the coordinator's: two who write to the same stores would wait for each other, each
   /// with a store that the other one needs. Whoever has several stores in hand at once comes here.
   ///
-  /// - Parameter written: Gets what is to be told when no lock is held.
+  /// - Parameters:
+  ///   - written: Gets what is to be told when no lock is held.
+  ///   - didCommit: Gets the transaction as well, unless it is one of others that goes on, or changed nothing.
   func write(
     to plans: [ObjectPlan], _ info: TransactionInfo, _ written: inout [Written],
-    didCommit: (ObjectPlan) -> Void = { _ in },
+    didCommit: (ObjectPlan, CommittedTransaction?) -> Void = { _, _ in },
     _ body: (ObjectPlan, WriteTransaction) throws -> Void
   ) throws {
     // Stores in memory, which nobody else has, come last.
@@ -22,7 +24,7 @@ extension ManagedObjectContext {
 
   private func writeInOrder(
     to plans: ArraySlice<ObjectPlan>, _ info: TransactionInfo, _ written: inout [Written],
-    _ didCommit: (ObjectPlan) -> Void,
+    _ didCommit: (ObjectPlan, CommittedTransaction?) -> Void,
     _ body: (ObjectPlan, WriteTransaction) throws -> Void
   ) throws {
     guard let plan = plans.first else { return }
@@ -31,7 +33,7 @@ extension ManagedObjectContext {
       try writeInOrder(to: plans.dropFirst(), info, &written, didCommit, body)
     }
     if let news = outcome.news { written.append(Written(store: plan.store, news: news)) }
-    didCommit(plan)
+    didCommit(plan, outcome.committed)
   }
 
   /// The stores that a request writes, of those that have its entity: one that may only be read counts where it has objects of

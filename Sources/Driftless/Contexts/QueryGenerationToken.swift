@@ -35,6 +35,11 @@ public final class QueryGenerationToken: Sendable, Hashable {
 
   func snapshot(of store: PersistentStore) -> StoreSnapshot? { snapshots[store.identifier] }
 
+  /// Whether it is the state of stores, and of none of these.
+  func isOfNone(of stores: [PersistentStore]) -> Bool {
+    !snapshots.isEmpty && stores.allSatisfy { snapshots[$0.identifier] == nil }
+  }
+
   public static func == (left: QueryGenerationToken, right: QueryGenerationToken) -> Bool {
     left === right
   }
@@ -53,12 +58,17 @@ extension ManagedObjectContext {
   /// Objects that have their values keep them until they are refreshed (``refreshAllObjects()``). Merging what others saved, by a call or by
   /// ``automaticallyMergesChangesFromParent``, moves the context to the newest state: with it on, the context keeps one state
   /// from one merge to the next. Batch requests do not move the state.
-  /// - Throws: ``ObjectError`` for a child context, which reads what its parent does.
+  /// - Throws: ``ObjectError`` for a child context, which reads what its parent does, and for a token of other stores.
   public func setQueryGenerationFrom(_ token: QueryGenerationToken?) throws(ObjectError) {
     guard parent == nil else {
       throw ObjectError(
         .storeRefused, "A child context has no generation of its own",
         suggestion: "Set it in the parent, and refresh the child's objects.")
+    }
+    guard token?.isOfNone(of: persistentStoreCoordinator.persistentStores) != true else {
+      throw ObjectError(
+        .foreignGeneration, "The query generation is one of other stores than the context's",
+        suggestion: "Take the token of a context on the same coordinator, or .current.")
     }
     queryGeneration = token
   }

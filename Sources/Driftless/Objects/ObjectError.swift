@@ -28,6 +28,8 @@ public struct ObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let entityWithoutStore = Code(rawValue: "entity-without-store")
     /// The coordinator cannot take this store.
     public static let storeRefused = Code(rawValue: "store-refused")
+    /// The query generation is one of other stores.
+    public static let foreignGeneration = Code(rawValue: "foreign-generation")
     /// A relationship or an assignment across stores.
     public static let crossStore = Code(rawValue: "cross-store")
     /// An object with this identity exists.

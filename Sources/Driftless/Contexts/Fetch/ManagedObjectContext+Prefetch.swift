@@ -59,10 +59,13 @@ extension ManagedObjectContext {
     for (relation, owners) in unread.values {
       guard let first = owners.first else { continue }
       let plan = try plan(of: first.shape)
-      for owner in owners { try willReadObjects(of: relation, of: owner, plan) }
-      let keys = try read(plan) {
-        try $0.toManyKeys(of: owners.map(\.key), relation.description)
+      var told: [Int64: [ObjectKey]] = [:]
+      for owner in owners {
+        told[owner.key] = try willReadObjects(of: relation, of: owner, plan)
       }
+      let asked = owners.map(\.key).filter { told[$0] == nil }
+      let keys = try read(plan) { try $0.toManyKeys(of: asked, relation.description) }
+        .merging(told) { $1 }
       for owner in owners {
         owner.take(
           keys[owner.key] ?? [], into: owner.collection(relation.slot, reading: false),

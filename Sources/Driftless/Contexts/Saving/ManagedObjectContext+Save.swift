@@ -97,25 +97,34 @@ extension ManagedObjectContext {
     var info = TransactionInfo(
       author: transactionAuthor, contextName: name, kind: .local, hybridTime: nil)
     info.contextNumber = number
-    var writers: [SaveWriter] = []
+    var writers: [(writer: SaveWriter, transaction: WriteTransaction)] = []
     var committed: [SaveWriter] = []
+    var begun: [ObjectPlan] = []
     let changed = plansWithChanges(plans)
     try nameForStandIns(changed)
+    readDeletedForStandIns(changed)
     saving.beginWriting()
     defer { saving.endWriting() }
     saving.beginWritingObjects()
     do {
-      defer { saving.endWritingObjects() }
+      defer {
+        saving.endWritingObjects()
+        endStandIns(begun)
+      }
       try write(
         to: changed, info, &written,
-        didCommit: { plan in committed += writers.filter { $0.plan === plan } },
+        didCommit: { plan, transaction in
+          committed += writers.map(\.writer).filter { $0.plan === plan }
+          guard let transaction else { return }
+          (plan.store as? any StandInStore)?.didCommit(transaction.number)
+        },
         { plan, transaction in
-          var writer = SaveWriter(context: self, plan: plan, after: writers)
+          begun.append(plan)
+          beginStandIn(plan, transaction)
+          var writer = SaveWriter(context: self, plan: plan, after: writers.map(\.writer))
           try writer.write(to: transaction)
-          writers.append(writer)
-          try (plan.store as? any StandInStore)?.willCommit(
-            writer.storeChanges, persistentStoreCoordinator)
-          try throwRefusal()
+          writers.append((writer, transaction))
+          if writers.count == changed.count { try tellStandIns(writers) }
         })
     } catch {
       // A store that could not commit stays behind; what the others have is saved.

@@ -25,36 +25,59 @@ extension PersistentStore {
   /// Writes what rows do not have yet of objects that are kept in another form. To-one relationships that are left out stay as
   /// they are; to-many ones are not looked at.
   ///
+  /// - Parameter number: The newest transaction when it was asked for them. Rows that others wrote since are newer, and stay.
+  /// - Returns: The transaction that wrote them; nil where nothing was to be written.
   /// - Throws: as ``fill(with:)``.
-  package final func put(_ objects: [OutsideObject]) throws {
+  package final func put(_ objects: [OutsideObject], askedAfter number: Int64) throws -> Int64? {
+    try write(TransactionInfo(kind: .imported)) { transaction in
+      let newer = try transaction.keysWritten(after: number)
+      try put(objects.filter { !newer.contains($0.id.key) }, transaction)
+    }
+    .committed?.number
+  }
+
+  /// Writes what rows do not have yet in a transaction that goes on.
+  ///
+  /// - Throws: as ``fill(with:)``.
+  package final func put(_ objects: [OutsideObject], _ transaction: WriteTransaction) throws {
     guard !objects.isEmpty else { return }
     let coordinator = PersistentStoreCoordinator(store: self)
     guard let plan = coordinator.plans.first else { return }
     let filler = StoreFiller(plan, ManagedObjectContext(scratchOn: coordinator))
-    _ = try write(TransactionInfo(kind: .imported)) { transaction in
-      for object in objects { try filler.put(object, transaction) }
-    }
+    for object in objects { try filler.put(object, transaction) }
   }
 
   /// Makes a to-many relationship of an object hold these, whose rows are there.
+  ///
+  /// - Parameter number: As for objects: members that others wrote since stay where they are.
+  /// - Returns: The transaction that wrote it; nil where nothing was to be written.
+  /// - Throws: `StoreError`.
   package final func put(
     _ others: [ManagedObjectID], as relationship: RelationshipDescription,
-    of id: ManagedObjectID
-  ) throws {
-    _ = try write(TransactionInfo(kind: .imported)) { transaction in
-      let keys = others.map(\.key)
+    of id: ManagedObjectID, askedAfter number: Int64
+  ) throws -> Int64? {
+    try write(TransactionInfo(kind: .imported)) { transaction in
+      let newer = try transaction.keysWritten(after: number)
       let former = try transaction.toManyKeys(of: id.key, relationship)
-      let (added, removed) = (Set(keys).subtracting(former), Set(former).subtracting(keys))
+      let isOwnerNewer = newer.contains(id.key)
+      let keys = others.map(\.key).filter { !newer.contains($0) || former.contains($0) }
+      let told = Set(keys)
+      let (added, removed) = (
+        told.subtracting(former), Set(former).subtracting(told).subtracting(newer)
+      )
       if let inverse = relationship.inverseRelationship, !inverse.isToMany {
         for (changed, value) in [(removed, PropertyValue.null), (added, .reference(id.key))] {
           for key in changed { try transaction.put(value, for: inverse.name, of: key) }
         }
-      } else {
+      } else if !isOwnerNewer {
         try transaction.removePairs(relationship, id.key, Array(removed))
         try transaction.addPairs(relationship, id.key, keys.filter(added.contains))
       }
-      if relationship.isOrdered { try transaction.setOrder(relationship, id.key, keys) }
+      guard relationship.isOrdered, !isOwnerNewer else { return }
+      let stayed = former.filter { !told.contains($0) && !removed.contains($0) }
+      try transaction.setOrder(relationship, id.key, keys + stayed)
     }
+    .committed?.number
   }
 
   /// Whether an object's row was written.
@@ -64,6 +87,14 @@ extension PersistentStore {
 }
 
 extension WriteTransaction {
+  /// The objects that transactions after one wrote.
+  fileprivate func keysWritten(after number: Int64) throws -> Set<ObjectKey> {
+    guard self.number - 1 > number else { return [] }
+    var keys: Set<ObjectKey> = []
+    try forEachChange(after: number) { _, _, key, _ in keys.insert(key) }
+    return keys
+  }
+
   /// Writes one property of a row that is there.
   fileprivate func put(_ value: PropertyValue, for name: String, of key: ObjectKey) throws {
     guard var row = try ownRow(key),

@@ -231,8 +231,9 @@ public final class UndoManager {
     closeLast()
   }
 
-  /// Forgets everything, and closes all groups.
+  /// Forgets everything, closes all groups, and lets changes be registered again, however often that was disabled.
   public func removeAllActions() {
+    disabledCount = 0
     undoGroups = []
     redoGroups = []
     open = []
