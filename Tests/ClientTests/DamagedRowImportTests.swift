@@ -55,4 +55,42 @@ struct DamagedRowImportTests {
       #expect(failure?.suggestion.contains(way) == true, "\(way): \(String(describing: failure))")
     }
   }
+
+  @Test(
+    "Nothing is added to what cannot be read, which is named with the way to the zone's value",
+    arguments: [
+      ("ZSTOCK = 'abc'", "stock", "1"), ("ZSTOCK = x'0102'", "stock", "1"),
+      ("ZWEIGHT = 'abc'", "weight", "1"), ("ZPRICE = 1e300", "price", #""1""#),
+    ])
+  func adding(damage: String, property: String, number: String) throws {
+    let shop = try shop()
+    try run(
+      shop, #"{"op":"update","entity":"Item","id":"1","set":{"stock":40,"weight":2,"price":"3"}}"#)
+    try sql(shop, "UPDATE ZITEM SET \(damage)")
+    let line = #"{"op":"update","entity":"Item","id":"1","add":{"\#(property)":\#(number)}}"#
+    let failure = #expect(throws: Failure.self) { try run(shop, line) }
+    #expect(failure?.message.contains("Item.\(property)") == true, "\(String(describing: failure))")
+    #expect(failure?.suggestion.contains("verify --repair") == true)
+    // The others can be set, and so can this one.
+    try run(shop, #"{"op":"update","entity":"Item","id":"1","set":{"name":"other"}}"#)
+    #expect(throws: Failure.self) { try run(shop, line) }
+    try run(
+      shop, #"{"op":"update","entity":"Item","id":"1","set":{"\#(property)":null}}"#, line)
+    try shop.read { context in
+      let item = try #require(try shop.object("1", "Item", in: context))
+      #expect("\(item.committedValues[property] ?? .null)".contains("1"))
+    }
+  }
+
+  @Test("A line that sets nothing updates nothing, and a day that no calendar has is told as one")
+  func words() throws {
+    let shop = try shop()
+    let report = try Importer(store: shop.store, author: nil, source: "f.jsonl")
+      .run(Data(#"{"op":"update","entity":"Item","id":"1","set":{}}"#.utf8))
+    #expect(report.updated == 0)
+    let failure = #expect(throws: Failure.self) {
+      try run(shop, #"{"op":"update","entity":"Item","id":"1","set":{"made":"2023-02-29"}}"#)
+    }
+    #expect(failure?.message.contains("a day that the calendar has") == true)
+  }
 }

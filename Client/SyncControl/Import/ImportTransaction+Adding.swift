@@ -7,7 +7,7 @@ extension ImportTransaction {
   func add(
     _ members: [JSONValue.Member], to object: ManagedObject, besides set: [JSONValue.Member],
     _ line: Int
-  ) throws(ImportError) {
+  ) throws {
     guard !members.isEmpty else { return }
     let shape = shapes.shape(of: object.entity)
     func leaves(_ members: [JSONValue.Member]) -> [JSONValue.Member] {
@@ -33,6 +33,17 @@ extension ImportTransaction {
       }
       guard case .attribute(let type, let key) = property else {
         throw ImportError(line: line, "\(name) is a relationship: nothing can be added to it")
+      }
+      // What is shown in its place is nobody's number: the sum would be taken for the whole of it.
+      if ImportedSum.expectation(of: type) != nil,
+        let broken = try context.unreadableValue(member.name, of: object)
+      {
+        throw ImportError(
+          line: line,
+          "\(name) \(broken.breach), its column holds \(broken.text), and nothing can be added to it",
+          suggestion:
+            "take what the zone has (syncctl verify --repair), or set it to null, save, and set it anew"
+        )
       }
       do throws(ImportedSum.Refusal) {
         let sum = try ImportedSum.sum(object[key].propertyValue, member.value, type: type)

@@ -151,7 +151,7 @@ final class ImportTransaction {
       try admit(line.unfit, of: object, line.number)
       try assign(set, to: object, line.number)
       try add(line.add, to: object, besides: set, line.number)
-      counts.updated += 1
+      counts.updated += set.isEmpty && line.add.isEmpty ? 0 : 1
     case .upsert(let name, let id, let set):
       let isThere = try isThere(name, id, line.number)
       let object = try (isThere ? existing : insert)(name, id, line.number)

@@ -26,7 +26,8 @@ enum ImportedValue {
     return value.map { .success($0) }
       ?? .failure(
         Mismatch(
-          expected: reach(json, of: type) ?? expectation(of: type)))
+          expected: reach(json, of: type) ?? impossibleDate(json, of: type)
+            ?? expectation(of: type)))
   }
 
   /// A value of another kind than the attribute takes.
@@ -51,6 +52,16 @@ enum ImportedValue {
     case .uri: "a URI"
     case .undefined, .objectID, .composite: "nothing that a line can hold"
     }
+  }
+
+  /// Of a date that is written as one and that there is not, such as 29 February of most years.
+  private static func impossibleDate(_ json: JSONValue, of type: AttributeType) -> String? {
+    guard type == .date, let text = text(json) else { return nil }
+    let parts = text.prefix(10).split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.map(\.count) == [4, 2, 2], parts.allSatisfy({ $0.allSatisfy(\.isWholeNumber) }),
+      ISODate.secondsSinceReferenceDate(String(text.prefix(10))) == nil
+    else { return nil }
+    return "a day that the calendar has"
   }
 
   private static func text(_ json: JSONValue) -> String? {

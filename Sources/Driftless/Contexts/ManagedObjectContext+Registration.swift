@@ -77,6 +77,17 @@ extension ManagedObjectContext {
     Set(graph.keys.objects)
   }
 
+  /// What the column of an attribute holds that is no value of it; nil where it has one, and where one was set over it here.
+  package func unreadableValue(_ name: String, of object: ManagedObject) throws -> BrokenValue? {
+    guard !object.isInserted, let slot = object.entity.layout.index(named: name),
+      !object.changedSlots.contains(slot), let place = place(of: object.objectID),
+      let plan = try plans().first(where: { $0.index == place.plan })
+    else { return nil }
+    return try read(plan) { transaction in
+      try transaction.rowWithBreaches(place.key)?.broken.first { $0.slot == slot }
+    }
+  }
+
   /// Where the object of the ID is; nil for one of a store that is not attached.
   func place(of id: ManagedObjectID) -> PlacedKey? {
     if id.isTemporaryID {

@@ -331,7 +331,7 @@ package final class WriteTransaction: ReadTransaction {
     guard let row = try vacatedRows[key] ?? knownOwnRow(key),
       expectedVersion == nil || row.version == expectedVersion
     else { throw Self.conflict(key) }
-    if info.kind == .local { try heldValues.check(key, slots, on: connection) }
+    if info.kind == .local { try heldValues.check(key, slots, becoming: values, self) }
     let isNew = newKeys[schema.rootNumber(of: key.entity)]?.contains(key.key) == true
     return FormerValues(
       row.values, slots, keys: keys, becoming: values,
