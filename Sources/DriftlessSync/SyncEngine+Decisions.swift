@@ -9,7 +9,8 @@ extension SyncEngine {
   /// the journal says that it was put back.
   ///
   /// An object whose delete won comes back with its attributes and relationships: members of its to-many relationships that are deleted
-  /// by now, or belong to another object, are named in the entry's explanation. Where the property of a conflict that
+  /// by now, or belong to another object, are named in the entry's explanation. An object whose delete was given up (``giveUpUnsent()``) is
+  /// deleted again, by the delete rules of the model. Where the property of a conflict that
   /// waits for a person was set since, that is not written over: ``keep(conflict:of:)`` goes first.
   ///
   /// - Parameters:
@@ -27,7 +28,10 @@ extension SyncEngine {
     conflict number: Int64, of store: PersistentStore, author: String? = nil,
     keys: KeyRing? = nil, withoutLost: Bool = false
   ) throws -> JournalEntry {
-    try settle(
+    if let entry = try givenUpDelete(number, of: store) {
+      return try deleteAgain(entry, of: store, author: author)
+    }
+    return try settle(
       conflict: number, of: store, author: author, keys: keys, withoutLost: withoutLost
     ) { entry, schema, transaction in
       guard entry.decision != entry.loser else {
@@ -168,7 +172,10 @@ extension SyncEngine {
     conflict number: Int64, for side: JournalEntry.Side, of store: PersistentStore,
     author: String? = nil, keys: KeyRing? = nil, withoutLost: Bool = false
   ) throws -> JournalEntry {
-    try settle(
+    if let entry = try givenUpDelete(number, of: store), side == entry.loser {
+      return try deleteAgain(entry, of: store, author: author)
+    }
+    return try settle(
       conflict: number, of: store, author: author, keys: keys, withoutLost: withoutLost
     ) { _, _, _ in side }
   }

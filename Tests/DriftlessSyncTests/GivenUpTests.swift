@@ -106,4 +106,72 @@ import Testing
     try await replica.sync()
     #expect(try replica.export == world[0].export)
   }
+
+  @Test("After a mass delete that was given up nothing waits for a word about it")
+  func massDelete() async throws {
+    var options = SyncOptions()
+    options.massDelete.floor = 8
+    let world = try await World(2, options: options)
+    let items = try (0..<40).map { try world[0].insert("Item", ["low": .integer(Int64($0))]) }
+    try await world.settle()
+    for id in items.prefix(30) { try world[0].delete(id) }
+    let error = await #expect(throws: SyncError.self) { try await world[0].sync() }
+    #expect(error?.code == .massDelete)
+    _ = try await world[0].engine.giveUpUnsent()
+    #expect(try world[0].status.lastError == nil && world[0].status.failure == nil)
+    #expect(try world[0].identities(of: "Item").count == 40)
+    try await world.settle()
+  }
+
+  @Test("A manual property that a person gave up waits for nobody, and can be put back")
+  func manual() async throws {
+    let world = try await World(2)
+    let id = try world[0].insert("Item", ["held": .string("a")])
+    try await world.settle()
+    try world[1].set(id, ["held": .string("b")])
+    _ = try await world[1].engine.giveUpUnsent()
+    #expect(try world[1].status.waiting == 0)
+    let entry = try #require(try world[1].conflicts.first)
+    #expect(!entry.isWaiting && entry.property == "held")
+    try SyncEngine.undo(conflict: entry.number, of: world[1].store)
+    try await world.settle()
+    #expect(try world[0].value(id, "held") == .string("b"))
+  }
+
+  @Test("A delete that was given up says that it was one, and is put back as a delete, once")
+  func deleteAgain() async throws {
+    let world = try await World(2)
+    let shelf = try world[0].insert("Shelf", ["name": .string("s")])
+    try await world.settle()
+    try world[1].delete(shelf)
+    _ = try await world[1].engine.giveUpUnsent()
+    #expect(try world[1].exists(shelf))
+    let entry = try #require(try world[1].conflicts.first { $0.object == shelf })
+    #expect(entry.explanation.hasPrefix("It was deleted here."), "\(entry.explanation)")
+    let undone = try SyncEngine.undo(
+      conflict: entry.number, of: world[1].store, author: "person")
+    #expect(undone.decision == .local)
+    #expect(try !world[1].exists(shelf))
+    #expect(try world[1].status.pending.objects == 1)
+    #expect(throws: SyncError.self) {
+      try SyncEngine.undo(conflict: entry.number, of: world[1].store)
+    }
+    try await world.settle()
+    #expect(try !world[0].exists(shelf))
+  }
+
+  @Test("What a store handed over to a server that was put back moves its last sync")
+  func cameBack() async throws {
+    let world = try await World(1)
+    let id = try world[0].insert("Item", item("a"))
+    try await world[0].sync()
+    let backup = world.zone.log
+    try world[0].set(id, item("b"))
+    try await world[0].sync()
+    world.zone.putBack(backup)
+    world.clock.advance()
+    #expect(try await world[0].sync().reconciliations.map(\.kind) == [.refilled])
+    let status = try world[0].status
+    #expect(try #require(status.lastSync) >= (try #require(status.reconciled?.time)))
+  }
 }

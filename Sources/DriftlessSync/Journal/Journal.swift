@@ -74,6 +74,10 @@ enum Journal {
           archive(values.local.map { [$0] }), archive(values.remote.map { [$0] }),
           archive(values.row),
         ])
+      if let side = entry.decision, let time = entry.decidedAt {
+        try decide(
+          try connection.number("SELECT last_insert_rowid()"), side, at: time, on: connection)
+      }
     }
   }
 

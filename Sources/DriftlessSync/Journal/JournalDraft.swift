@@ -166,20 +166,22 @@ struct JournalDraft {
   ///   - elements: the set, in place of a value.
   ///   - base: what it was before, where that is told.
   ///   - local: what it was then, where that is not the value.
+  ///   - decidedAt: when a person decided for the other side; nil where nobody did.
   mutating func addGivenUp(
     entity: SyncSchema.Entity, property: SyncSchema.Property, key: ObjectKey, value: PropertyValue,
     elements: [ObjectKey]?, time: HybridTime, row: [PropertyValue], explanation: String,
     outcome: JournalEntry.Outcome = .remote, base: PropertyValue? = nil,
-    local: PropertyValue? = nil
+    local: PropertyValue? = nil, decidedAt: Date? = nil
   ) throws {
     let side = RemoteSide.unknown
-    let entry = JournalEntry(
+    var entry = JournalEntry(
       number: 0, object: try transaction.identity(of: key), entity: entity.name,
       property: property.name, policy: property.policy.text, base: try base.map(text),
       local: try elements.map { try text($0, in: property) } ?? text(local ?? value), remote: nil,
       kept: nil,
       outcome: outcome, origin: side.origin, localTime: time, remoteTime: side.time, transaction: 0,
       sequence: side.sequence, explanation: explanation)
+    if let decidedAt { (entry.decision, entry.decidedAt) = (.remote, decidedAt) }
     try append(
       entry,
       Journal.Values(

@@ -65,6 +65,9 @@ public struct JournalEntry: Hashable, Sendable, Codable {
     policy == ConflictPolicy.manual.text && property != nil && decision == nil
   }
 
+  /// The rule of a delete that was made here and given up before the zone had it.
+  static let deletePolicy = "delete"
+
   /// The rule of what a repair gave the store, and nobody edited.
   static let repairPolicy = "repair"
   /// When a repair made the entry, and no edit of this store did; nil of others.

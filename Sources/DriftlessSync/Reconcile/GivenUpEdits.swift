@@ -10,26 +10,31 @@ struct GivenUpEdits {
   private static let batchMax = 1000
 
   private let transaction: WriteTransaction
-  private let explanation: String
+  private let reason: String
+  /// When a person gave them up: nobody is asked about them once more.
+  private let decidedAt: Date?
+  private var explanation: String { "\(reason)." }
 
   /// - Parameters:
   ///   - pending: what the zone has not acknowledged.
   ///   - export: the file with what the store held.
+  ///   - decidedAt: when a person gave them up; nil where nobody was asked.
   static func keep(
-    _ pending: PendingSet, asOf export: URL?, _ transaction: WriteTransaction, schema: SyncSchema
+    _ pending: PendingSet, asOf export: URL?, decidedAt: Date?, _ transaction: WriteTransaction,
+    schema: SyncSchema
   ) throws {
     try keep(
       pending,
       because: "The store took the zone's state, which never had this edit"
         + (export.map { ": what the store held is in \($0.path)" } ?? ""),
-      transaction, schema: schema)
+      decidedAt: decidedAt, transaction, schema: schema)
   }
 
   private static func keep(
-    _ pending: PendingSet, because reason: String, _ transaction: WriteTransaction,
-    schema: SyncSchema
+    _ pending: PendingSet, because reason: String, decidedAt: Date? = nil,
+    _ transaction: WriteTransaction, schema: SyncSchema
   ) throws {
-    let edits = GivenUpEdits(transaction: transaction, explanation: reason + ".")
+    let edits = GivenUpEdits(transaction: transaction, reason: reason, decidedAt: decidedAt)
     var journal = JournalDraft(transaction)
     var count = 0
     for (key, object) in pending.objects {
@@ -99,10 +104,12 @@ struct GivenUpEdits {
     let known = try transaction.knownRow(key)
     let row = known?.values
     if isNew {
+      let isDelete = object.whole == .delete
       try journal.addWhole(
         entity: entity, key: key, outcome: .remote,
-        localTime: try transaction.editTime(object.wholeTransaction), side: .unknown, row: row,
-        explanation: explanation)
+        localTime: try transaction.editTime(object.wholeTransaction), side: .unknown,
+        policy: isDelete ? JournalEntry.deletePolicy : nil, row: row,
+        explanation: isDelete ? "It was deleted here. \(explanation)" : explanation)
     }
     guard object.whole == .none || !isNew, object.whole != .delete, let row else { return }
     // What was counted is put back by itself, beside what others count: the object comes back without it.
@@ -126,7 +133,7 @@ struct GivenUpEdits {
           entity: entity, property: property, key: key,
           value: counts[slot]?.delta ?? row[property.slot], elements: elements, time: time,
           row: uncounted, explanation: explanation, base: counts[slot]?.base,
-          local: row[property.slot])
+          local: row[property.slot], decidedAt: decidedAt)
       }
     }
   }

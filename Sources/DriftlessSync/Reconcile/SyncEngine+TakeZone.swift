@@ -122,7 +122,9 @@ extension SyncEngine {
       }
       let pending = try PendingLoader.load(
         transaction, schema: schema, acknowledged: state.acknowledged)
-      try GivenUpEdits.keep(pending, asOf: export, transaction, schema: schema)
+      try GivenUpEdits.keep(
+        pending, asOf: export, decidedAt: cause == .asked ? store.now : nil, transaction,
+        schema: schema)
       try GivenUpEdits.keepParked(asOf: export, transaction, schema: schema)
       // Of a log that goes on, what is parked comes again.
       if state.generation != info.generation || cause != .asked {
@@ -146,6 +148,7 @@ extension SyncEngine {
       try Self.forgetLog(&state, info.generation, head: info.head, transaction)
       try EngineTables.forgetPending(on: connection)
       try UnsentSince.forget(transaction)
+      try WaitingDeletes.note(false, transaction)
       try ParkedValues.removeAll(on: connection)
       try FormerLog.forget(transaction)
       try transaction.setSetting(Self.takesZoneSetting, nil)
