@@ -160,8 +160,9 @@ extension SyncEngine {
       }
       guard let property = entity.property(named: name) else {
         if let end = entity.otherEnds[name] {
-          return try FollowingEnd(key: key, identity: object, entity: entity, end: end)
-            .explanation(transaction, schema)
+          return try FollowingEnd(
+            key: key, identity: transaction.identity(of: key), entity: entity, end: end
+          ).explanation(transaction, schema)
         }
         throw SyncError(
           .unknownElement, "\(entity.name) has no property \(name) that syncs.",
@@ -185,7 +186,8 @@ extension SyncEngine {
           transaction, schema: schema, acknowledged: state.acknowledged)
         explanation.isPending = pending[key]?.transaction(of: property.slot) != nil
         explanation.conflicts = try Journal.entries(
-          object: object, property: name, on: transaction.connection
+          // Under an identity that went when two became one it is asked for as well.
+          object: transaction.identity(of: key), property: name, on: transaction.connection
         ).map(OpenedEntries(transaction, schema).opened)
       }
       return explanation

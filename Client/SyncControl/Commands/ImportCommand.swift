@@ -17,7 +17,8 @@ struct ImportCommand: ControlCommand {
       hold is refused. In a property whose policy is counter such edits of several replicas add up. \
       They do not where each of them made the object by an upsert of its own: no count is known that \
       both began with, and the later edit stands. A save, and the end of the file, ends a transaction. An id is a UUID or any text, which \
-      means one object of an entity, also after the entity was renamed. To-one \
+      means one object of an entity, also after the entity was renamed. Where two objects became one by a unique key, the \
+      id that went means that one on the replica that gave it, and on others a new object. To-one \
       values are ids, to-many values arrays of ids; dates are ISO 8601, binary values base64, \
       decimals texts. Values that the model refuses, an empty required reference say, are taken where \
       the line names their properties, "unfit":["shelf"], as an export does of a store that has such. A bad line gives FILE:LINE and exit code 65, and nothing of its transaction \

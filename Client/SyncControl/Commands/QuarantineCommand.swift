@@ -62,26 +62,21 @@ struct QuarantineRetryCommand: ControlCommand {
     discussion: "Example: syncctl quarantine retry --store shop.sqlite")
 
   @OptionGroup var target: StoreArguments
-  @Argument(help: "The object, as UUID or Entity/UUID; without it, all.")
+  @Argument(help: "The object, as UUID or ENTITY/ID; without it, all.")
   var object: String?
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    if let object, identity == nil {
+    if let object, NamedObject(object) == nil {
       throw ValidationError(
-        "\(object) is no UUID: see syncctl quarantine list --store \(target.store.shellWord).")
+        "\(object) names no object: see syncctl quarantine list --store \(target.store.shellWord).")
     }
   }
 
-  /// The list has the entity before it.
-  private var identity: UUID? {
-    object?.split(separator: "/", omittingEmptySubsequences: false).last
-      .flatMap { UUID(uuidString: String($0)) }
-  }
-
   func perform() async throws {
+    let store = try target.open()
     let count = try SyncEngine.retryQuarantined(
-      of: try target.open(), object: identity)
+      of: store, object: object.flatMap(NamedObject.init)?.identity(in: store))
     await DaemonClient.wake(store: target.url)
     try output.put(
       ["retried": count],

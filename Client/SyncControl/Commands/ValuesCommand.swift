@@ -83,7 +83,7 @@ struct ValuesDownloadCommand: ControlCommand {
   func perform() async throws {
     let store = try target.openToNote()
     try SyncEngine.wantValues(
-      of: store, object: meant.identity, entity: meant.entity, key: meant.property)
+      of: store, object: meant.identity(in: store), entity: meant.entity, key: meant.property)
     let runner = SyncRunner(url: target.url, output: output, keys: keys.source)
     var awaited = try meant.awaited(in: store)
     // By the place where they belong: the zone may have another one there by now.
@@ -97,7 +97,7 @@ struct ValuesDownloadCommand: ControlCommand {
       for value in awaited { asked[MeantValues.Place(value)] = value }
       if awaited.contains(where: { !$0.isWanted && $0.missingSince == nil }) {
         try SyncEngine.wantValues(
-          of: store, object: meant.identity, entity: meant.entity, key: meant.property)
+          of: store, object: meant.identity(in: store), entity: meant.entity, key: meant.property)
       }
       _ = try await runner.run(.sync)
       awaited = try meant.awaited(in: store)
@@ -199,7 +199,7 @@ struct ValuesTakeBackCommand: ControlCommand {
   func perform() throws {
     let store = try target.openToNote()
     let left = try SyncEngine.takeBackWanted(
-      of: store, object: meant.identity, entity: meant.entity, key: meant.property)
+      of: store, object: meant.identity(in: store), entity: meant.entity, key: meant.property)
     try output.put(
       Report(wanted: left),
       line: left == 0
@@ -227,14 +227,19 @@ extension StoreArguments {
 
 /// Which large values a command is about.
 struct MeantValues: ParsableArguments {
-  @Option(name: .long, help: "Those of one object, by its identity.")
+  @Option(
+    name: .long,
+    help: "Those of one object: its identity, or ENTITY/ID with the ID as in an import file.")
   var object: String?
   @Option(name: .long, help: "Those of the objects of one entity.")
   var entity: String?
   @Option(name: .long, help: "Those of one property.")
   var property: String?
 
-  var identity: UUID? { object.flatMap { UUID(uuidString: $0) } }
+  /// The object that is meant; nil for all.
+  func identity(in store: PersistentStore) throws -> UUID? {
+    try object.flatMap(NamedObject.init)?.identity(in: store)
+  }
 
   /// Where a value belongs.
   struct Place: Hashable {
@@ -246,16 +251,18 @@ struct MeantValues: ParsableArguments {
 
   /// Those of them that objects wait for.
   func awaited(in store: PersistentStore) throws -> [AwaitedValue] {
-    try SyncEngine.awaitedValues(of: store).filter {
+    let identity = try identity(in: store)
+    return try SyncEngine.awaitedValues(of: store).filter {
       identity ?? $0.object == $0.object && entity ?? $0.entity == $0.entity
         && property ?? $0.property == $0.property
     }
   }
 
   func validate() throws {
-    if object != nil, identity == nil {
+    if let object, NamedObject(object) == nil {
       throw ValidationError(
-        "--object is an identity, as syncctl values list --store STORE shows it.")
+        "--object is an identity, as syncctl values list --store STORE shows it, or ENTITY/ID as in an import file."
+      )
     }
   }
 }
@@ -292,7 +299,7 @@ struct ValuesLetGoCommand: ControlCommand {
   func perform() async throws {
     let store = try target.openToNote()
     try SyncEngine.askToLetGo(
-      of: store, object: meant.identity, entity: meant.entity, key: meant.property,
+      of: store, object: meant.identity(in: store), entity: meant.entity, key: meant.property,
       keeping: keepBytes)
     var failure: (any Error)?
     do {
