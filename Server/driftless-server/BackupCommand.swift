@@ -232,6 +232,23 @@ struct VerifyCommand: ParsableCommand {
             "\(damage.table)\t\(damage.zone ?? "-")\t\(damage.place)\t\(damage.message)")
         }
       }
+      for value in outcome.lacked {
+        if common.json {
+          try common.printJSON(LackedLine(value))
+        } else {
+          try common.printLine(
+            "value\t\(value.zone)\tvalue \(value.digest)\tit has \(value.bytes) bytes, is named and not here, and replicas are told so"
+          )
+        }
+      }
+      if outcome.lackedCount > 0, !common.json {
+        try ProgramOutput.write(
+          TerminalText.data([
+            "note: \(CountText.of(outcome.lackedCount, "large value is", "large values are")) named and not here: a replica "
+              + "that has one sends it; what replicas have let go of is with the database before a restore, or with "
+              + "another backup (driftless-server values take-from FILE \(common.place))"
+          ]), to: STDERR_FILENO)
+      }
       guard let first = outcome.damage.first else {
         let reserve = common.data.flatMap {
           DiskReserve(URL(fileURLWithPath: $0, isDirectory: true)).room
@@ -347,9 +364,21 @@ private struct DamageLine: Encodable {
   }
 }
 
+private struct LackedLine: Encodable {
+  let zone: String
+  let lackedValue: String
+  let bytes: UInt64
+
+  init(_ value: DatabaseCheck.LackedValue) {
+    (zone, lackedValue, bytes) = (value.zone, value.digest, value.bytes)
+  }
+}
+
 private struct VerifyLine: Encodable {
   let zones: Int
   let entries: Int
+  /// Large values that are named and not here.
+  let lackedValues: Int
   /// What the data folder keeps for its operator, and how much of it is there now.
   @OrNull var reserveBytes: Int?
   @OrNull var reserveHeldBytes: Int?
@@ -359,6 +388,7 @@ private struct VerifyLine: Encodable {
     reserveHeldBytes = reserve?.held
     zones = outcome.zones
     entries = outcome.entries
+    lackedValues = outcome.lackedCount
   }
 }
 

@@ -114,7 +114,8 @@ extension ZoneCommand {
           let held = report.replicas == 1 ? "1 replica" : "\(report.replicas) replicas"
           try common.confirm(
             "Empty the log of zone \(name), of \(CountText.of(report.entries, "entry", "entries")), and let \(held) "
-              + (replace ? "put aside what they hold and become empty?" : "offer what they hold?"),
+              + (replace ? "put aside what they hold and become empty?" : "offer what they hold?")
+              + " (\(SeenReplicas.note))",
             unless: yes)
         }
         let (zone, rest) = try administration.renew(name, intent: replace ? .replace : .offer)
@@ -158,8 +159,8 @@ extension ZoneCommand {
       let names = whole.map { "\(JSONText.id($0.replica)) (\($0.tokenName ?? "-"))" }
       let have =
         names.isEmpty
-        ? "No replica was seen that has all of it."
-        : "These replicas were seen to have all of it: \(names.joined(separator: ", "))."
+        ? "no replica was seen that has all of it (\(SeenReplicas.note))"
+        : "these replicas were seen to have all of it: \(names.joined(separator: ", "))"
       throw ServerError(
         .notConfirmed,
         "the log of zone \(name) was purged up to entry \(floor), and what stands for it is the only copy that the server has; "

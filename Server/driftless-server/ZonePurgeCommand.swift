@@ -54,18 +54,31 @@ extension ZoneCommand {
           through: through ?? .max)
         let report = try administration.purgeZone(name, options)
         if common.json { return try common.printJSON(PurgeLine(report)) }
-        for line in Self.lines(report) { try common.printLine(line) }
+        let bound = try Self.bound(report, administration)
+        for line in Self.lines(report, bound) { try common.printLine(line) }
       }
     }
 
-    private static func lines(_ report: PurgeReport) -> [String] {
+    /// What keeps the floor from being higher; a replica by its name.
+    private static func bound(
+      _ report: PurgeReport, _ administration: any ZoneAdministration
+    ) throws -> String {
+      guard report.bound == "replica",
+        let slowest = try administration.replicas(of: report.zone)
+          .filter({ $0.cursor.map { $0 <= max(report.floor, report.formerFloor) } ?? false })
+          .min(by: { $0.cursor ?? 0 < $1.cursor ?? 0 })
+      else { return report.bound }
+      return "replica \(JSONText.id(slowest.replica)) (\(slowest.tokenName ?? "-"))"
+    }
+
+    private static func lines(_ report: PurgeReport, _ bound: String) -> [String] {
       guard report.floor > report.formerFloor else {
         let floor = report.floor > 0 ? "its floor stays \(report.floor)" : "it has no floor"
-        return ["nothing to purge of zone \(report.zone): \(floor), by \(report.bound)"]
+        return ["nothing to purge of zone \(report.zone): \(floor), by \(bound)"]
       }
       let verb = report.isDryRun ? "would purge" : "purged"
       var lines = [
-        "\(verb) zone \(report.zone) up to \(report.floor) of \(report.head), by \(report.bound): "
+        "\(verb) zone \(report.zone) up to \(report.floor) of \(report.head), by \(bound): "
           + "\(report.entries) entr\(report.entries == 1 ? "y" : "ies"), "
           + "\(report.bytes) byte\(report.bytes == 1 ? "" : "s")"
       ]

@@ -25,6 +25,7 @@ extension ZoneCommand {
           try common.printJSON(ZoneReportLine(report))
         } else {
           for line in Self.lines(report) { try common.printLine(line) }
+          try SeenReplicas.tell()
         }
       }
     }
@@ -41,6 +42,11 @@ extension ZoneCommand {
         "tokens      \(report.tokens)",
         "last push   \(report.lastPushMilliseconds.map { JSONText.time($0) } ?? "none")",
       ] + (report.zone.isPutBack ? ["put back    until the next push"] : [])
+        + (report.lackedValues > 0
+          ? [
+            "lacking     \(CountText.of(report.lackedValues, "large value")) (driftless-server verify names them)"
+          ]
+          : [])
         + report.zone.limits.all.map { "limit       \($0.name) \($0.value)" }
     }
   }
@@ -146,6 +152,7 @@ private struct ZoneReportLine: Encodable {
   @OrNull var lastPush: String?
   let limits: ZoneLimitsLine
   let isPutBack: Bool
+  let lackedValues: Int64
 
   init(_ report: ZoneReport) {
     let line = ZoneLine(report.zone)
@@ -158,6 +165,7 @@ private struct ZoneReportLine: Encodable {
     lastPush = report.lastPushMilliseconds.map { JSONText.time($0) }
     limits = ZoneLimitsLine(report.zone.limits)
     isPutBack = report.zone.isPutBack
+    lackedValues = report.lackedValues
   }
 }
 
@@ -186,7 +194,9 @@ struct ReplicaCommand: ParsableCommand {
 
     func run() throws {
       try common.administeringZones { administration in
-        for report in try administration.replicas(of: zone) {
+        let reports = try administration.replicas(of: zone)
+        if reports.isEmpty, !common.json { try SeenReplicas.tell() }
+        for report in reports {
           let line = ReplicaLine(report)
           if common.json {
             try common.printJSON(line)
@@ -235,5 +245,15 @@ private struct ReplicaLine: Encodable {
     name = report.name
     address = report.address
     formatLevel = report.formatLevel
+  }
+}
+
+/// What a running server saw is written once a minute.
+enum SeenReplicas {
+  static let note = "of the last minute a server may not have told yet which replicas it saw"
+
+  /// For a person, on standard error.
+  static func tell() throws(UnwrittenOutput) {
+    try ProgramOutput.write(TerminalText.data(["note: \(note)"]), to: STDERR_FILENO)
   }
 }

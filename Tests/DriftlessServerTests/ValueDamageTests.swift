@@ -94,6 +94,33 @@ struct ValueDamageTests {
     #expect(try administration.verify().damage.isEmpty)
   }
 
+  @Test(
+    "What is named and not here verify names and counts, as no damage, and zone inspect counts it")
+  func lacked() async throws {
+    let world = try await World.damaged(isNamed: true)
+    let value = try world.value
+    let administration = try Administration(folder: world.folder)
+    defer { administration.close() }
+    #expect(try administration.verify().lacked == [])
+    try await world.serving { storage, zone in
+      await #expect(throws: ServerError.self) {
+        _ = try await storage.value(value.digest, of: zone, first: 0, count: 10)
+      }
+    }
+    let outcome = try administration.verify()
+    #expect(
+      outcome.lacked == [
+        DatabaseCheck.LackedValue(zone: "shop", digest: value.name, bytes: value.length)
+      ])
+    #expect(outcome.lackedCount == 1)
+    #expect(!outcome.damage.contains { $0.place == "value \(value.name)" })
+    #expect(try administration.inspectZone("shop").lackedValues == 1)
+    try await world.serving { storage, zone in _ = try await world.keep(world.bytes, storage, zone)
+    }
+    #expect(try administration.verify().lacked == [])
+    #expect(try administration.inspectZone("shop").lackedValues == 0)
+  }
+
   @Test("For who reads it, it is missing, whether that can be noted or not")
   func unnoted() async throws {
     let world = try await World.damaged(isNamed: true)

@@ -18,7 +18,8 @@
                 EXCEPT SELECT replica FROM forgotten_replica WHERE zone = $1
                 UNION SELECT replica FROM sighting WHERE zone = $1) AS known),
               (SELECT count(*) FROM token WHERE zone = $1 AND revoked_ms IS NULL),
-              (SELECT received_ms FROM log WHERE zone = $1 AND sequence = $2)
+              (SELECT received_ms FROM log WHERE zone = $1 AND sequence = $2),
+              (SELECT count(*) FROM value_lost WHERE zone = $1)
             """, .integer(zone.id), .integer(Int64(clamping: zone.head)))
           return ZoneReport(
             zone: zone, createdMilliseconds: row.createdMilliseconds,
@@ -26,7 +27,8 @@
             objects: max(1, zone.nextObject) - 1, replicas: Int(counts.int64(0, 2)),
             tokens: Int(counts.int64(0, 3)),
             lastPushMilliseconds: counts.isNull(0, 4) ? nil : counts.int64(0, 4),
-            floor: try PostgresPurgedLog.floor(of: zone, on: connection))
+            floor: try PostgresPurgedLog.floor(of: zone, on: connection),
+            lackedValues: counts.int64(0, 5))
         }
       }
     }

@@ -32,6 +32,15 @@
             DatabaseCheck.byReplica)
         }
       }
+      let lacked = try connection.run(
+        """
+        SELECT digest, length, count(*) OVER () FROM value_lost WHERE zone = $1
+        ORDER BY digest LIMIT \(DatabaseCheck.damageMax)
+        """, .integer(zone.id))
+      outcome.note(
+        lacked: (0..<lacked.count).compactMap {
+          LargeValue(digest: lacked.data($0, 0), length: lacked.uint64($0, 1))
+        }, of: zone.name, count: lacked.count > 0 ? lacked.int64(0, 2) : 0)
       let gone = try PostgresLargeValues.gone(
         from: Data(), through: nil, countMax: DatabaseCheck.damageMax + 1, zone: zone.id,
         on: connection)

@@ -29,6 +29,23 @@ public struct DatabaseCheck {
     }
   }
 
+  /// A large value that entries of a zone name and the server lacks. Replicas are told of it: it is no damage of the database.
+  public struct LackedValue: Sendable, Hashable {
+    /// The zone's name.
+    public let zone: String
+    /// The SHA-256 of its bytes, in hexadecimal digits.
+    public let digest: String
+    /// How many bytes it has.
+    public let bytes: UInt64
+
+    /// All that there is to say of one.
+    public init(zone: String, digest: String, bytes: UInt64) {
+      self.zone = zone
+      self.digest = digest
+      self.bytes = bytes
+    }
+  }
+
   /// What was read.
   public struct Outcome: Sendable {
     /// How many zones were read.
@@ -39,6 +56,10 @@ public struct DatabaseCheck {
     public var damage: [Damage] = []
     /// More was found than is listed.
     public var isCut = false
+    /// Large values that are named and not here, the first of them.
+    public var lacked: [LackedValue] = []
+    /// How many there are of them in all.
+    public var lackedCount = 0
 
     /// All that there is to say of one.
     public init(
@@ -185,6 +206,18 @@ public struct DatabaseCheck {
       sequence: LogPosition.number(row.int64(0)), firstObjectNumber: UInt64(clamping: row.int64(3)),
       chain: LogChain(bytes: row.data(6)) ?? .start(generation: UUID()),
       bytes: row.frame(header: 9, body: 10), isHeaderOnly: false)
+  }
+}
+
+extension DatabaseCheck.Outcome {
+  /// Of a database that was put back they may be very many: the first are named, and all are counted.
+  mutating func note(lacked values: [LargeValue], of zone: String, count: Int64) {
+    lackedCount += Int(clamping: count)
+    let room = max(0, DatabaseCheck.damageMax - lacked.count)
+    lacked += values.prefix(room).map {
+      DatabaseCheck.LackedValue(
+        zone: zone, digest: Hexadecimal.text($0.digest), bytes: $0.length)
+    }
   }
 }
 

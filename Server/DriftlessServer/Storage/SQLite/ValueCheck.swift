@@ -8,7 +8,7 @@ extension DatabaseCheck {
     "Leave it: the server lets go of what is damaged when it is started or asked for it, and a replica that has it sends it again."
 
   /// Whether the bytes of each whole value are what its digest says, a piece at a time. That a log names one which is not here is
-  /// no damage where that is known: a server that was put back may have got the entry without it.
+  /// no damage where that is known, and told apart: a server that was put back may have got the entry without it.
   mutating func checkValues() throws {
     let suggestion = Self.byReplica
     let there = try connection.rows("SELECT 1 FROM sqlite_master WHERE name = 'value'")
@@ -39,6 +39,10 @@ extension DatabaseCheck {
       }
     }
     for zone in try readableZones() {
+      outcome.note(
+        lacked: try LargeValues.lost(
+          of: zone.id, after: Data(), countMax: Self.damageMax, on: connection),
+        of: zone.name, count: try LargeValues.lostCount(of: zone.id, on: connection))
       let gone = try LargeValues.gone(
         from: Data(), through: nil, countMax: Self.damageMax + 1, zone: zone.id, on: connection)
       for digest in gone {

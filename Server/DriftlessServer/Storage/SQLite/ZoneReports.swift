@@ -21,11 +21,14 @@ public struct ZoneReport: Sendable {
   public let lastPushMilliseconds: Int64?
   /// The last entry whose change set may be gone; 0 where none was purged.
   public var floor: UInt64 = 0
+  /// Large values that its log names and the server lacks.
+  public var lackedValues: Int64 = 0
 
   /// All that there is to say of one.
   public init(
     zone: ZoneRecord, createdMilliseconds: Int64, entries: Int, bytes: Int64, objects: UInt64,
-    replicas: Int, tokens: Int, lastPushMilliseconds: Int64?, floor: UInt64 = 0
+    replicas: Int, tokens: Int, lastPushMilliseconds: Int64?, floor: UInt64 = 0,
+    lackedValues: Int64 = 0
   ) {
     self.zone = zone
     self.createdMilliseconds = createdMilliseconds
@@ -36,6 +39,7 @@ public struct ZoneReport: Sendable {
     self.tokens = tokens
     self.lastPushMilliseconds = lastPushMilliseconds
     self.floor = floor
+    self.lackedValues = lackedValues
   }
 }
 
@@ -128,8 +132,8 @@ extension Administration {
           try count("SELECT count(*) FROM token WHERE zone = ? AND revoked_ms IS NULL") ?? 0),
         lastPushMilliseconds: try count(
           "SELECT received_ms FROM zone JOIN log ON position = zone.id << 40 | head WHERE zone.id = ?"
-        ), floor: try PurgedLog.floor(of: zone, on: connection)
-      )
+        ), floor: try PurgedLog.floor(of: zone, on: connection),
+        lackedValues: try LargeValues.lostCount(of: zone.id, on: connection))
     }
   }
 
