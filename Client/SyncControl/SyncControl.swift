@@ -32,11 +32,11 @@ public enum SyncControl {
         json: arguments.contains("--json"))
       return ExitStatus.usage.rawValue
     }
-    if let option = repeated(in: arguments) {
+    if let option = RepeatedOption.first(in: arguments) {
       OutputOptions.put(
         Failure(
-          .usage, code: "usage", "\(option) is given twice: a command takes it once.",
-          suggestion: "run the command once for each"),
+          .usage, code: "usage", RepeatedOption.message(option),
+          suggestion: RepeatedOption.suggestion),
         json: arguments.contains("--json"))
       return ExitStatus.usage.rawValue
     }
@@ -53,16 +53,6 @@ public enum SyncControl {
     } catch {
       return explain(error, json: arguments.contains("--json"))
     }
-  }
-
-  /// An option that is given more than once: each takes one value, and the parser the last of them.
-  private static func repeated(in arguments: [String]) -> String? {
-    var seen: Set<Substring> = []
-    for word in arguments.prefix(while: { $0 != "--" }) where word.hasPrefix("--") {
-      let name = word.prefix { $0 != "=" }
-      if !seen.insert(name).inserted { return String(name) }
-    }
-    return nil
   }
 
   /// Help goes to standard output, a wrong command line with a hint to standard error.

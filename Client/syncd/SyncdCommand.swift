@@ -9,7 +9,7 @@ import SyncDaemon
     // One that comes before the configuration is read asks for what is done anyway, and its usual meaning is to end.
     signal(SIGHUP, SIG_IGN)
     ProgramHeap.giveBack()
-    ProgramStart.run("syncd", mayBlock: true, files: Daemon.ownFiles) { await SyncdCommand.main() }
+    ProgramStart.run("syncd", mayBlock: true, files: Daemon.ownFiles) { await SyncdCommand.start() }
   }
 }
 
@@ -41,6 +41,34 @@ struct SyncdCommand: AsyncParsableCommand {
 
   @Flag(name: .long, help: "Print a JSON Schema of the configuration file, for editors, and end.")
   var printSchema = false
+
+  /// Runs the command line of this process, and ends it where that fails.
+  static func start() async {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    if let option = RepeatedOption.first(in: arguments) {
+      try? ProgramOutput.write(
+        TerminalText.failure(
+          of: "syncd", RepeatedOption.message(option), try: "name it once"), to: STDERR_FILENO)
+      Foundation.exit(ExitStatus.usage.rawValue)
+    }
+    do {
+      var command = try parseAsRoot(arguments)
+      if var asynchronous = command as? any AsyncParsableCommand {
+        try await asynchronous.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      guard !(error is ExitCode), exitCode(for: error) == .validationFailure else {
+        exit(withError: error)
+      }
+      let lines = fullMessage(for: error).split(separator: "\n", omittingEmptySubsequences: false)
+        .map(String.init)
+      try? ProgramOutput.write(
+        TerminalText.data(lines + ["Try: syncd --help"]), to: STDERR_FILENO)
+      Foundation.exit(ExitStatus.usage.rawValue)
+    }
+  }
 
   func validate() throws {
     guard config != nil || printSchema else {

@@ -61,6 +61,14 @@ struct DriftlessServerCommand: AsyncParsableCommand {
       ).put(json: arguments.contains("--json"))
       Foundation.exit(status)
     }
+    if let option = RepeatedOption.first(in: arguments, except: lists(of: arguments)) {
+      let status = ExitCode.validationFailure.rawValue
+      Complaint(
+        code: "usage", message: RepeatedOption.message(option), status: status,
+        suggestion: RepeatedOption.suggestion
+      ).put(json: arguments.contains("--json"))
+      Foundation.exit(status)
+    }
     do {
       var command = try parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
@@ -99,10 +107,20 @@ struct DriftlessServerCommand: AsyncParsableCommand {
     }
   }
 
+  /// The options of a command that may stand several times.
+  private static func lists(of arguments: [String]) -> Set<String> {
+    switch arguments.first {
+    case "certificate": ["--name"]
+    case "zone": ["--set", "--unset"]
+    default: []
+    }
+  }
+
   /// For people, on standard error. One that is closed is no further error.
   private static func put(_ text: String) {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-    try? ProgramOutput.write(TerminalText.data(lines), to: STDERR_FILENO)
+    try? ProgramOutput.write(
+      TerminalText.data(lines + ["Try: driftless-server help"]), to: STDERR_FILENO)
   }
 }
 
