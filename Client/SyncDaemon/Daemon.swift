@@ -57,7 +57,14 @@ package actor Daemon {
     listener = try DaemonListener(path: socket, log: log) { [weak self] request, store in
       await self?.answer(request, store) ?? DaemonReply(pid: getpid())
     }
-    log.notice("listening at \(socket), \(Self.counted(configuration.stores))")
+    let stores = Self.counted(configuration.stores)
+    if listener?.isListening == true {
+      log.notice("listening at \(socket), \(stores)")
+    } else {
+      log.warning(
+        "the folder of the socket \(socket) is not there, and is waited for: nobody reaches the daemon until then, \(stores)"
+      )
+    }
     for entry in configuration.stores { await begin(entry) }
   }
 

@@ -173,7 +173,7 @@ package struct DaemonConfiguration: Hashable, Sendable {
     return faults
   }
 
-  /// Why this user may not have the socket, for which the daemon ends at once; nil where it may, as far as can be seen.
+  /// Why this user cannot have the socket, for which the daemon ends at once; nil where it may, as far as can be seen.
   private var socketFault: Failure? {
     let socket = socket ?? Self.defaultSocket
     var status = stat()
@@ -183,10 +183,10 @@ package struct DaemonConfiguration: Hashable, Sendable {
         "it cannot listen at \(socket): a file is there that is no socket",
         suggestion: "remove that file, or name another socket in the configuration")
     }
+    guard case .closed(let reason) = UnixSocket.folderState(of: socket, tries: true) else {
+      return nil
+    }
     let folder = URL(fileURLWithPath: socket).deletingLastPathComponent().path
-    guard access(folder, W_OK | X_OK) != 0 else { return nil }
-    let reason = errno
-    guard UnixSocket.isAboutRights(reason) else { return nil }
     return Failure(
       .notAllowed, code: Self.socketCode,
       "it cannot listen at \(socket): \(folder): \(String(cString: strerror(reason)))",
@@ -208,16 +208,15 @@ package struct DaemonConfiguration: Hashable, Sendable {
     func wait(_ code: String, _ message: String, _ suggestion: String) {
       awaited.append(Failure(.tryAgain, code: code, message, suggestion: suggestion))
     }
-    if let socket {
+    let socket = socket ?? Self.defaultSocket
+    if UnixSocket.folderState(of: socket) == .missing {
       let folder = URL(fileURLWithPath: socket).deletingLastPathComponent().path
-      if access(folder, W_OK | X_OK) != 0, !UnixSocket.isAboutRights(errno) {
-        wait(
-          Self.socketCode,
-          "it cannot listen at \(socket) as things are: \(folder): "
-            + String(cString: strerror(errno)),
-          "start it as a service, for which systemd makes the folder, or make it: install -d \(folder.shellWord)"
-        )
-      }
+      wait(
+        Self.socketCode,
+        "nobody can reach it at \(socket) as things are: \(folder): "
+          + "\(String(cString: strerror(ENOENT))). The folder is waited for",
+        "start it as a service, for which systemd makes the folder, or make it: install -d \(folder.shellWord)"
+      )
     }
     for store in stores {
       let path = store.path.path

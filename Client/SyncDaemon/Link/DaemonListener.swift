@@ -20,6 +20,7 @@ final class DaemonListener: Sendable {
   private static let lookSeconds: TimeInterval = 2
 
   private struct State {
+    /// Below 0 while the socket's folder is waited for.
     var descriptor: Int32
     var isStopped = false
   }
@@ -35,14 +36,23 @@ final class DaemonListener: Sendable {
   private let spare = Mutex<Int32>(makeSpare())
   /// Whether the log has been told that none is left.
   private let isOutOfFiles = Atomic(false)
+  /// Whether the log has been told that the socket cannot be made where it was.
+  private let isKeptOut = Atomic(false)
 
+  /// - Throws: `Failure` where nobody can listen there. A folder that is not there is waited for.
   init(path: String, log: Logger? = nil, handler: @escaping Handler) throws(Failure) {
     self.path = path
     self.log = log
     self.handler = handler
-    let descriptor = try UnixSocket.listen(path)
+    let descriptor: Int32
+    do throws(Failure) {
+      descriptor = try UnixSocket.listen(path)
+    } catch {
+      guard error.code == UnixSocket.missingFolderCode else { throw error }
+      descriptor = -1
+    }
     state = Mutex(State(descriptor: descriptor))
-    accept(at: descriptor)
+    if descriptor >= 0 { accept(at: descriptor) }
     let thread = Thread { [weak self] in
       while let self, !self.state.withLock(\.isStopped) {
         self.restore()
@@ -60,20 +70,33 @@ final class DaemonListener: Sendable {
       return state.isStopped ? nil : state.descriptor
     }
     guard let descriptor else { return }
-    unlink(path)
-    shutdown(descriptor, Int32(SHUT_RDWR))
     spare.withLock { spare in
       if spare >= 0 { close(spare) }
       spare = -1
     }
+    guard descriptor >= 0 else { return }
+    unlink(path)
+    shutdown(descriptor, Int32(SHUT_RDWR))
   }
 
-  /// Listens anew where somebody removed the socket. What another put in its place stays.
+  /// Whether it listens: its folder may not be there yet.
+  var isListening: Bool { state.withLock { $0.descriptor >= 0 } }
+
+  /// Listens anew where somebody removed the socket, and where its folder is there by now. What another put in its place stays.
   private func restore() {
     var information = stat()
-    guard lstat(path, &information) != 0, errno == ENOENT,
-      let fresh = try? UnixSocket.listen(path)
-    else { return }
+    guard lstat(path, &information) != 0, errno == ENOENT else { return }
+    let fresh: Int32
+    do throws(Failure) {
+      fresh = try UnixSocket.listen(path)
+      isKeptOut.store(false, ordering: .relaxed)
+    } catch {
+      guard error.code != UnixSocket.missingFolderCode,
+        !isKeptOut.exchange(true, ordering: .relaxed)
+      else { return }
+      log?.error("\(FailureText.line(error.message, try: error.suggestion))")
+      return
+    }
     let former: Int32? = state.withLock { state in
       guard !state.isStopped else { return nil }
       defer { state.descriptor = fresh }
@@ -85,9 +108,13 @@ final class DaemonListener: Sendable {
       return
     }
     // Whoever is connected is answered; the thread that waits for others ends.
-    shutdown(former, Int32(SHUT_RDWR))
+    if former >= 0 { shutdown(former, Int32(SHUT_RDWR)) }
     accept(at: fresh)
-    log?.warning("the socket \(path) was removed, and is there again")
+    if former >= 0 {
+      log?.warning("the socket \(path) was removed, and is there again")
+    } else {
+      log?.notice("the socket's folder is there: listening at \(path)")
+    }
   }
 
   private func accept(at descriptor: Int32) {

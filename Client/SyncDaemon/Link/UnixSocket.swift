@@ -100,8 +100,10 @@ enum UnixSocket {
     let reason = errno
     guard descriptor >= 0, isBound, Glibc.listen(descriptor, 16) == 0 else {
       if descriptor >= 0 { close(descriptor) }
+      let isAwaited = reason == ENOENT && folderState(of: path) == .missing
       throw Failure(
-        isAboutRights(reason) ? .notAllowed : .failed, code: "socket-path",
+        isAwaited ? .tryAgain : cannotBe(reason) ? .notAllowed : .failed,
+        code: isAwaited ? missingFolderCode : "socket-path",
         "The daemon cannot listen at \(path): \(String(cString: strerror(reason))).",
         suggestion:
           "name a socket in a folder that this user may write, of at most \(pathBytesMax) bytes")
@@ -109,8 +111,53 @@ enum UnixSocket {
     return descriptor
   }
 
+  /// Whether there is a folder for a socket.
+  enum FolderState: Equatable {
+    /// It can be had there, as far as can be seen.
+    case open
+    /// The folder may still come.
+    case missing
+    /// What is there is no folder, or lets this user make no socket.
+    case closed(reason: Int32)
+  }
+
+  /// Of the folder's failure: it may come by itself.
+  static let missingFolderCode = "socket-folder"
+
+  /// Looks at the folder of a socket.
+  ///
+  /// - Parameter tries: makes a socket beside it for a moment: of some file systems nothing else tells that they take none.
+  static func folderState(of path: String, tries: Bool = false) -> FolderState {
+    let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+    var information = stat()
+    guard stat(folder, &information) == 0 else {
+      return errno == ENOENT ? .missing : .closed(reason: errno)
+    }
+    guard information.st_mode & S_IFMT == S_IFDIR else { return .closed(reason: ENOTDIR) }
+    guard access(folder, W_OK | X_OK) == 0 else { return .closed(reason: errno) }
+    guard tries else { return .open }
+    let other = "\(folder)/.s\(getpid())"
+    let descriptor = make()
+    guard descriptor >= 0 else { return .open }
+    defer { close(descriptor) }
+    // One that is too long for an address is not tried.
+    guard let error = withAddress(other, { bind(descriptor, $0, $1) == 0 ? 0 : errno }) else {
+      return .open
+    }
+    if error == 0 { unlink(other) }
+    return cannotBe(error) ? .closed(reason: error) : .open
+  }
+
   /// Whether a call failed for what this user may not do.
-  static func isAboutRights(_ reason: Int32) -> Bool { [EACCES, EPERM, EROFS].contains(reason) }
+  private static func isAboutRights(_ reason: Int32) -> Bool {
+    [EACCES, EPERM, EROFS].contains(reason)
+  }
+
+  /// Whether a socket failed for what waiting does not change. In a folder that is there, nothing is missing: its file system takes no
+  /// sockets.
+  private static func cannotBe(_ reason: Int32) -> Bool {
+    isAboutRights(reason) || [ENOENT, ENOTDIR, ELOOP, EOPNOTSUPP].contains(reason)
+  }
 
   /// The kernel's `struct ucred`, which Glibc's module leaves out.
   private struct Credentials {
