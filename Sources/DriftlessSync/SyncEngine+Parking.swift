@@ -38,18 +38,21 @@ extension SyncEngine {
           !ParkedValues.isInZone($0.value, missed: missed)
         })
     let values = try set.map { row in
-      ParkedEntry(
+      let large = LargeCell.value(in: row.value)
+      // The name came with its entry, maybe long before the zone lost the bytes.
+      let missedSince = try large.flatMap { try MissedValues.since($0.digest, on: connection) }
+      return ParkedEntry(
         sequence: row.sequence,
         sender: row.sender == ParkedValues.unknownSender ? nil : row.sender,
-        code: LargeCell.value(in: row.value) != nil
+        code: large != nil
           ? LargeCell.code
           : SealedValue.cell(in: row.value) == nil ? "invalid-value" : "sealed",
-        reason: LargeCell.value(in: row.value).flatMap { large in
+        reason: large.flatMap { large in
           missed[large.digest].map { LargeCell.reason(large, $0) }
         } ?? row.reason,
         names: [], object: try transaction.identity(of: row.key),
         entity: schema.entity(numbered: row.key.entity)?.name, property: row.property,
-        since: row.since, bytes: row.bytes)
+        since: missedSince ?? row.since, bytes: row.bytes)
     }
     let keys =
       try KeptKeys.parked(transaction, schema) + LackedValues.parked(transaction, schema)

@@ -62,6 +62,18 @@ struct ParkedTextTests {
         == "2 not taken in from the zone, since 2001-01-01T00:00:00.000Z (syncctl parked)")
   }
 
+  @Test("A large value that the zone lacks is no entry that could not be taken in, and nobody's")
+  func missing() throws {
+    var missing = try entry(4, since: 0, code: "missing-value")
+    missing.sender = nil
+    #expect(ParkedText.needs([missing]) == ["1 large value is missing (syncctl parked)"])
+    #expect(
+      ParkedText.summary([missing, missing])
+        == "2 large values are missing, since 2001-01-01T00:00:00.000Z (syncctl parked)")
+    let lines = ParkedText.lines(missing, ObjectLabels(shop.store))
+    #expect(!lines.contains { $0.contains("sent by") }, "\(lines)")
+  }
+
   @Test("What is required and empty is no entry of the zone that could not be taken in")
   func empty() throws {
     let empty = try entry(4, since: 0, code: "required-empty")

@@ -89,6 +89,15 @@ struct StatusVerdictTextTests {
     )
     #expect(
       report.lines.contains { $0.hasSuffix("; 2 of them wait for room on this host's disk") })
+    report.status.valuesWithoutRoom = 1
+    #expect(
+      report.lines[0].hasSuffix(
+        "1 large value waits for room on this host's disk, and comes once there is some"))
+    report.status.valuesWithoutRoom = 3
+    #expect(
+      report.lines.contains { $0.contains("wait for room on this host's disk (syncctl values") })
+    #expect(
+      !report.lines.contains { $0.contains("fetched when asked for") }, "the store fetches all")
     report.asked = 1
     #expect(report.lines[0].contains("asked for has not come so far"), "\(report.lines)")
   }

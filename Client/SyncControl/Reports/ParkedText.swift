@@ -7,12 +7,13 @@ enum ParkedText {
   private static let namesMax = 5
 
   static func lines(_ entry: ParkedEntry, _ labels: ObjectLabels, all: Bool = false) -> [String] {
-    let sender =
-      entry.sender.map(labels.replica) ?? "an unknown replica"
     var lines = [
-      "\(entry.number)  \(entry.code), since \(Moment.text(entry.since)), \(entry.bytes) bytes",
-      "    sent by \(sender)",
+      "\(entry.number)  \(entry.code), since \(Moment.text(entry.since)), \(entry.bytes) bytes"
     ]
+    // Of a value that the zone lacks it says nothing that nobody knows who set it.
+    if entry.sender != nil || !isMissing(entry) {
+      lines.append("    sent by \(entry.sender.map(labels.replica) ?? "an unknown replica")")
+    }
     if let object = entry.object {
       let property = entry.property.map { ".\($0)" } ?? ""
       let place = "\(entry.entity ?? "object")/\(object.uuidString.lowercased())\(property)"
@@ -86,8 +87,11 @@ enum ParkedText {
   static func summary(_ entries: [ParkedEntry]) -> String? {
     guard let first = entries.map(\.since).min() else { return nil }
     let empty = entries.count(where: isEmpty)
+    let missing = entries.count(where: isMissing)
+    let others = entries.count - empty - missing
     let parts = [
-      entries.count == empty ? nil : "\(entries.count - empty) not taken in from the zone",
+      others == 0 ? nil : "\(others) not taken in from the zone",
+      missing == 0 ? nil : missingText(missing),
       empty == 0 ? nil : "\(empty) required and empty",
     ]
     return parts.compactMap(\.self).joined(separator: ", ") + ", since \(Moment.text(first)) "
@@ -97,15 +101,24 @@ enum ParkedText {
   /// What a person has to look at. What is empty may be so by an edit or an import of this very store.
   static func needs(_ entries: [ParkedEntry]) -> [String] {
     let empty = entries.count(where: isEmpty)
-    let others = entries.count - empty
+    let missing = entries.count(where: isMissing)
+    let others = entries.count - empty - missing
     return [
       others == 0
         ? nil
         : "\(others) entr\(others == 1 ? "y" : "ies") of the zone could not be taken in (syncctl parked)",
+      missing == 0 ? nil : "\(missingText(missing)) (syncctl parked)",
       empty == 0
         ? nil
         : "\(empty) required propert\(empty == 1 ? "y is" : "ies are") empty (syncctl parked)",
     ].compactMap(\.self)
+  }
+
+  /// A large value of which there is the name alone.
+  private static func isMissing(_ entry: ParkedEntry) -> Bool { entry.code == "missing-value" }
+
+  private static func missingText(_ count: Int) -> String {
+    "\(count) large value\(count == 1 ? " is" : "s are") missing"
   }
 
   private static func isEmpty(_ entry: ParkedEntry) -> Bool { entry.code == "required-empty" }

@@ -168,10 +168,7 @@ struct StatusReport: Encodable {
           (
             "in the zone",
             Self.count(status.valuesInZone, "large value", "large values")
-              + " of \(status.bytesInZone) bytes, fetched when asked for (syncctl values)"
-              + (status.valuesWithoutRoom == 0
-                ? ""
-                : "; \(status.valuesWithoutRoom) of them wait\(status.valuesWithoutRoom == 1 ? "s" : "") for room on this host's disk")
+              + " of \(status.bytesInZone) bytes, \(waysOfValues)"
           ))
       }
       if let parked = ParkedText.summary(parked) { rows.append(("parked", parked)) }
@@ -330,6 +327,18 @@ struct StatusReport: Encodable {
     return count <= 0 ? nil : "\(count) object\(count == 1 ? " waits" : "s wait") to be sent"
   }
 
+  /// How the large values come that the zone alone has.
+  private var waysOfValues: String {
+    let waiting = status.valuesWithoutRoom
+    // A store that fetches all has none but those in the zone.
+    guard waiting < status.valuesInZone else {
+      return "wait\(waiting == 1 ? "s" : "") for room on this host's disk (syncctl values)"
+    }
+    return "fetched when asked for (syncctl values)"
+      + (waiting == 0
+        ? "" : "; \(waiting) of them wait\(waiting == 1 ? "s" : "") for room on this host's disk")
+  }
+
   /// How far the store and the zone are from each other, as far as is known.
   private var distance: String {
     var parts = unsent.map { [$0] } ?? []
@@ -353,7 +362,8 @@ struct StatusReport: Encodable {
     if asked == 0, status.valuesWithoutRoom > 0 {
       let values = Self.count(
         status.valuesWithoutRoom, "large value waits", "large values wait")
-      parts.append("\(values) for room on this host's disk, and come once there is some")
+      let come = status.valuesWithoutRoom == 1 ? "comes" : "come"
+      parts.append("\(values) for room on this host's disk, and \(come) once there is some")
     }
     guard parts.isEmpty else { return parts.joined(separator: "; ") }
     return "in step with the zone, as of \(status.lastSync.map(moment) ?? "now")"
