@@ -30,7 +30,7 @@ struct NamedObject {
       guard let entity, let description = store.model.entitiesByName[entity] else {
         throw Failure(
           .badData, code: "unknown-element", "The model has no entity \(entity ?? id).",
-          suggestion: "syncctl model show --store \(store.label.shellWord)")
+          suggestion: "syncctl model show --store \(store.url?.path.shellWord ?? "STORE")")
       }
       named = NamedIdentity.identity(id, of: description)
     }
