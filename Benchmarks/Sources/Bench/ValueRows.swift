@@ -23,7 +23,7 @@ struct ValueRows: Sendable {
   private static func model() throws -> ManagedObjectModel {
     let entity = EntityDescription("Photo")
     entity.managedObjectClassName = String(reflecting: Photo.self)
-    let image = AttributeDescription("image", .binary)
+    let image = AttributeDescription("image", .binaryData)
     image.allowsExternalBinaryDataStorage = true
     entity.properties = [image]
     let model = ManagedObjectModel(entities: [entity])
