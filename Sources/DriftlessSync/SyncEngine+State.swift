@@ -131,9 +131,7 @@ extension SyncEngine {
       // Who asked the server nothing does not know that all is well.
       if transport.answers != answers {
         switch news {
-        case .inStep:
-          let cameBack = (report as? SyncReport)?.reconciliations.isEmpty == false
-          try record(nil, since: known, cameBack: cameBack)
+        case .inStep: try record(nil, since: known)
         case .contact: try recordContact()
         }
       }
@@ -152,12 +150,8 @@ extension SyncEngine {
     }
   }
 
-  /// - Parameters:
-  ///   - known: where the replica stood when the operation began.
-  ///   - cameBack: whether the store came back to another log: what it handed over leaves its place as it was.
-  private func record(
-    _ error: (any Error)?, since known: ReplicaState? = nil, cameBack: Bool = false
-  ) throws {
+  /// - Parameter known: where the replica stood when the operation began.
+  private func record(_ error: (any Error)?, since known: ReplicaState? = nil) throws {
     try bookkeep { transaction in
       var state = try Self.state(on: transaction.connection, of: store)
       let before = state
@@ -170,9 +164,7 @@ extension SyncEngine {
       } else {
         let passed = state.lastSync.map { store.now.timeIntervalSince($0) } ?? -1
         // Where the operation took something in, sent something or settled it, the store is as of now.
-        if cameBack || state != known || passed < 0
-          || passed >= SyncTuning.contactNotedSeconds
-        {
+        if state != known || passed < 0 || passed >= SyncTuning.contactNotedSeconds {
           state.lastSync = store.now
         }
         // The address by which the zone was reached: its server may have moved.

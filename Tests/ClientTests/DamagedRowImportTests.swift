@@ -71,11 +71,13 @@ struct DamagedRowImportTests {
     let failure = #expect(throws: Failure.self) { try run(shop, line) }
     #expect(failure?.message.contains("Item.\(property)") == true, "\(String(describing: failure))")
     #expect(failure?.suggestion.contains("verify --repair") == true)
+    // What cannot be read of a decimal is shown as null, and setting that changes nothing.
+    let zero = property == "price" ? #""0""# : "null"
     // The others can be set, and so can this one.
     try run(shop, #"{"op":"update","entity":"Item","id":"1","set":{"name":"other"}}"#)
     #expect(throws: Failure.self) { try run(shop, line) }
     try run(
-      shop, #"{"op":"update","entity":"Item","id":"1","set":{"\#(property)":null}}"#, line)
+      shop, #"{"op":"update","entity":"Item","id":"1","set":{"\#(property)":\#(zero)}}"#, line)
     try shop.read { context in
       let item = try #require(try shop.object("1", "Item", in: context))
       #expect("\(item.committedValues[property] ?? .null)".contains("1"))

@@ -159,19 +159,4 @@ import Testing
     try await world.settle()
     #expect(try !world[0].exists(shelf))
   }
-
-  @Test("What a store handed over to a server that was put back moves its last sync")
-  func cameBack() async throws {
-    let world = try await World(1)
-    let id = try world[0].insert("Item", item("a"))
-    try await world[0].sync()
-    let backup = world.zone.log
-    try world[0].set(id, item("b"))
-    try await world[0].sync()
-    world.zone.putBack(backup)
-    world.clock.advance()
-    #expect(try await world[0].sync().reconciliations.map(\.kind) == [.refilled])
-    let status = try world[0].status
-    #expect(try #require(status.lastSync) >= (try #require(status.reconciled?.time)))
-  }
 }

@@ -49,8 +49,6 @@ extension SyncEngine {
         }
       }
       if let state = try ReplicaState.load(from: transaction.connection) {
-        // Two objects became one before it was deleted: the journal has it by the identity that stayed.
-        let object = try key.map(transaction.identity(of:)) ?? object
         explanation.conflicts = try Journal.entries(object: object, on: transaction.connection)
           .map(OpenedEntries(transaction, schema).opened)
         explanation.wayBack = try Journal.wayBack(of: object, on: transaction.connection)
