@@ -31,7 +31,8 @@ extension SyncEngine {
       }
       let asked = try transaction.setting(Self.retrySetting)
       return (
-        try asked != nil ? self.missing(transaction).compactMap { LargeCell.value(in: $0.value) } : [],
+        try asked != nil
+          ? self.missing(transaction).compactMap { LargeCell.value(in: $0.value) } : [],
         (entries + former).flatMap { timing.due($0, schema) }, asked
       )
     }
