@@ -154,6 +154,12 @@ struct VerifyDamageTests {
       #expect(report.differences.map(\.kind.rawValue) == ["damaged"])
       #expect(report.repairedCount == 0)
     }
+    // What adds to a value that cannot be read is refused.
+    let error = #expect(throws: StoreError.self) {
+      try shop.replica.set(item, ["stock": .integer(8)])
+    }
+    #expect(error?.code == .valueNotHeld)
+    try shop.replica.set(item, ["stock": .null])
     try shop.replica.set(item, ["stock": .integer(8)])
     #expect(try await shop.replica.engine.verify().isEqual)
     try await shop.world.settle()
