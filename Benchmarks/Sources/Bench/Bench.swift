@@ -37,7 +37,8 @@ struct Bench {
     if isAsked("scale") { rows += try ScaleRows(items: items, folder: folder).run() }
     if isAsked("graph") { rows += try GraphRows(folder: folder).run() }
     if isAsked("sync") { rows += try await SyncRows(items: items, folder: folder).run() }
-    if isAsked("zones") { rows += try await ZoneRows(items: items, folder: folder).run() }
+    // They take some minutes, and are asked for by name.
+    if groups.contains("zones") { rows += try await ZoneRows(items: items, folder: folder).run() }
     print(table(rows, count: count))
     if !programs.isEmpty { print(ProgramRows.table(programs)) }
     if CommandLine.arguments.count > 1 {
