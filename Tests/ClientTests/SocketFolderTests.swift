@@ -28,7 +28,9 @@ struct SocketFolderTests {
     #expect(!listener.isListening)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let deadline = ContinuousClock.now + .seconds(60)
-    while !listener.isListening, .now < deadline { try await Task.sleep(for: .milliseconds(20)) }
+    while !listener.isListening, .now < deadline {
+      try await Task.sleep(for: .milliseconds(20))  // between two looks
+    }
     #expect(listener.isListening)
     let client = try #require(try UnixSocket.connect(path))
     close(client)

@@ -211,7 +211,7 @@ private final class ServerProgram {
       let process = try Program.start(
         program, ["zone", "fold", "bench", "--data", data], output: .file("/dev/null"))
       if try Program.end(of: process).status == 0 { return }
-      usleep(200_000)
+      usleep(200_000)  // between two tries; the server says to nobody when it is done
     }
     throw BenchError(description: "the zone cannot be folded")
   }
