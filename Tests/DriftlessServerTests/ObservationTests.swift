@@ -108,7 +108,7 @@ struct ObservationTests {
   @Test("From elsewhere, and by a proxy, metrics want an operator's token")
   func access() async throws {
     var limits = ServerLimits()
-    limits.wrongSignInsPerAddressMax = 6
+    (limits.rateSeconds, limits.wrongSignInsPerAddressMax) = (3600, 6)
     try await withServer(limits: limits) { server in
       let token = try Self.operatorToken(server)
       let zoneToken = try server.token()

@@ -18,8 +18,7 @@ struct RateTests {
   @Test("A token that asks too often gets 429 with Retry-After; another token does not")
   func tokens() async throws {
     var limits = ServerLimits()
-    limits.requestsPerTokenMax = 3
-    limits.rateSeconds = 3600
+    (limits.rateSeconds, limits.requestsPerTokenMax) = (3600, 3)
     try await withServer(limits: limits) { server in
       let busy = try server.token().text
       let other = try server.token().text
@@ -38,8 +37,7 @@ struct RateTests {
   @Test("An address that tries many tokens gets 429; a right token passes from there all the same")
   func addresses() async throws {
     var limits = ServerLimits()
-    limits.refusalsPerAddressMax = 2
-    limits.rateSeconds = 3600
+    (limits.rateSeconds, limits.refusalsPerAddressMax) = (3600, 2)
     try await withServer(limits: limits) { server in
       for status in [401, 401, 429, 429] {
         let wrong = AccessToken.mint().text
