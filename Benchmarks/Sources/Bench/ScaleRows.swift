@@ -52,19 +52,17 @@ struct ScaleRows {
   }
 
   private func batch(_ times: Int) throws -> Row {
-    var number = 0
     return try Comparison(
       name: "batch insert \(items.items.count * times), with history", aim: 1.5, rounds: 1,
       ours: {
-        delete("batch-\(number)")
-        number += 1
-        try insert("batch-\(number)", items.items.count * times)
+        delete("batch")
+        try insert("batch", items.items.count * times)
       },
       limit: {
-        delete("batch-c-\(number)")
+        delete("batch-c")
         try check(
           limit_insert_many(
-            path("batch-c-\(number + 1)"), items.limits.baseAddress, items.items.count,
+            path("batch-c"), items.limits.baseAddress, items.items.count,
             Int32(times)), "insert")
       }
     ).run()

@@ -125,7 +125,6 @@ struct SyncRows: Sendable {
     return try Comparison(
       name: "apply a change set, with history", aim: 1.5, rounds: rounds,
       ours: {
-        round += 1
         // It is closed, and with it checkpointed, in here, as the limit's database is.
         let store = stores.removeLast()
         try blocking { [self] in
@@ -136,6 +135,7 @@ struct SyncRows: Sendable {
         }
       },
       limit: {
+        round += 1
         try check(
           limit_insert(
             folder.appendingPathComponent("apply-c-\(round)").path, items.limits.baseAddress,
