@@ -35,9 +35,9 @@ struct HeldValues {
   private func checkReadable(
     _ key: ObjectKey, _ slots: [PropertySlot], _ transaction: WriteTransaction
   ) throws {
-    guard !slots.isEmpty, let broken = try transaction.rowWithBreaches(key)?.broken,
+    guard !slots.isEmpty, let held = try transaction.rowWithBreaches(key),
       let (slot, value) = slots.lazy.compactMap({ slot in
-        broken.first { $0.slot == slot.index }.map { (slot, $0) }
+        held.broken.first { $0.slot == slot.index }.map { (slot, $0) }
       }).first,
       let run = try IdentityRuns.last(
         root: transaction.schema.rootNumber(of: key.entity), upToKey: key.key,
@@ -45,9 +45,10 @@ struct HeldValues {
     else { return }
     throw Self.refusal(
       key, slot, because: "the zone's value is not here (its column holds \(value.text))",
-      suggestion:
-        "Take what the zone has: syncctl verify --repair. Or set it to null, save, and set what it is to be."
-    )
+      suggestion: "Take what the zone has: syncctl verify --repair."
+        // What shows as null already is not changed by null.
+        + (held.row.values[slot.index].isNull
+          ? "" : " Or set it to null, save, and set what it is to be."))
   }
 
   private static func refusal(

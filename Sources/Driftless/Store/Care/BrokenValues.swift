@@ -39,7 +39,7 @@ extension BrokenValue {
 
   /// What to do about it, where nobody else has the value.
   package static let advice =
-    "Set the property anew in this object, or to null, with syncctl import: "
+    "Set the property of this object to another value than it shows, or to null, with syncctl import: "
     + "{\"op\":\"update\",\"entity\":…,\"id\":…,\"set\":{…:null}}; "
     + "or take what the zone has, with syncctl verify --repair."
 }
