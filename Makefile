@@ -21,7 +21,7 @@ attack: prepare
 	@Scripts/prepare python3
 	@swift build -c release $$(Scripts/traits) --product driftless-server --scratch-path .build-release
 	@Scripts/attack .build-release/release --seconds $(or $(SECONDS),10) $(if $(ONLY),--only $(ONLY))
-	@test -z "$$(Scripts/traits)" || Scripts/with-postgres sh -c 'Scripts/attack .build-release/release \
+	@! Scripts/traits | grep -q PostgreSQL || Scripts/with-postgres sh -c 'Scripts/attack .build-release/release \
 		--seconds $(or $(SECONDS),10) $(if $(ONLY),--only $(ONLY)) --postgres "$$DATABASE"'
 
 # The tutorial's program, a point of sale, applications of Core Data's and a client in Python: built and tested.

@@ -243,10 +243,21 @@ if Context.environment["DRIFTLESS_BENCH"] != nil {
   ]
 }
 
-// The point of sale is a package of its own. Its tests want the server, whose build has all else that it is made of: here
-// it is built beside that, and nothing twice. See `Scripts/example`.
-if Context.environment["DRIFTLESS_POINT_OF_SALE"] != nil {
+// Each example is a package of its own. All but the tutorial's, which is built as a stranger's, are built here beside what they are
+// made of, and nothing twice. See `Scripts/example`.
+if Context.environment["DRIFTLESS_EXAMPLES"] != nil {
   targets.removeAll { $0.isTest }
+  for name in ["CoreDataCache", "Notebook", "Template"] {
+    let settings: [SwiftSetting] = [.swiftLanguageMode(.v5)]
+    targets += [
+      .target(
+        name: name, dependencies: ["CoreData"], path: "Examples/\(name)/Sources/\(name)",
+        packageAccess: false, swiftSettings: settings, plugins: ["CoreDataPlugin"]),
+      .testTarget(
+        name: "\(name)Tests", dependencies: [.byName(name: name)],
+        path: "Examples/\(name)/Tests/\(name)Tests", packageAccess: false, swiftSettings: settings),
+    ]
+  }
   targets += [
     .executableTarget(
       name: "till",
@@ -255,10 +266,10 @@ if Context.environment["DRIFTLESS_POINT_OF_SALE"] != nil {
         .product(name: "Hummingbird", package: "hummingbird"),
       ],
       path: "Examples/PointOfSale/Sources/till", resources: [.copy("page.html")],
-      swiftSettings: [.treatAllWarnings(as: .error)]),
+      packageAccess: false, swiftSettings: [.treatAllWarnings(as: .error)]),
     .testTarget(
       name: "TillTests", dependencies: ["till"], path: "Examples/PointOfSale/Tests/TillTests",
-      swiftSettings: [.treatAllWarnings(as: .error)]),
+      packageAccess: false, swiftSettings: [.treatAllWarnings(as: .error)]),
   ]
 }
 
