@@ -42,7 +42,8 @@ extension ImportTransaction {
           line: line,
           "\(name) \(broken.breach), its column holds \(broken.text), and nothing can be added to it",
           suggestion: "take what the zone has (syncctl verify --repair)"
-            + (object[key].propertyValue.isNull ? "" : ", or set it to null, save, and set it anew"))
+            + (object[key].propertyValue.isNull ? "" : ", or set it to null, save, and set it anew")
+        )
       }
       do throws(ImportedSum.Refusal) {
         let sum = try ImportedSum.sum(object[key].propertyValue, member.value, type: type)
