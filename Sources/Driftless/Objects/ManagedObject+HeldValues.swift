@@ -6,9 +6,14 @@ extension ManagedObject {
   @usableFromInline
   package final func heldValue(named id: Int) -> PropertyValue? {
     let slot = shape.layout.index(ofName: id)
-    guard slot >= 0, shape.kinds[slot].isOfAttribute else { return nil }
+    guard slot >= 0 else { return nil }
     let value = read(slot)
-    return value.isInZone ? nil : value
+    switch value {
+    // What tells an attribute from the rest: the others have no value that one has.
+    case .null: return shape.kinds[slot].isOfAttribute ? value : nil
+    case .data: return value.isInZone ? nil : value
+    default: return value
+    }
   }
 
   /// Sets an attribute to a value of just its type. False where that is not what it is, and nothing is set.
