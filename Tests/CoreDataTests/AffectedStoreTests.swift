@@ -55,6 +55,47 @@ struct AffectedStoreTests {
     }
   }
 
+  @Test("A batch update reaches no object of another store that has the same key")
+  func update() throws {
+    try context.performAndWait {
+      let albums = stores.map { store in
+        let album = Album(context: context)
+        context.assign(album, to: store)
+        return album
+      }
+      for (index, album) in albums.enumerated() {
+        let page = Page(Int32(20 + index), context)
+        context.assign(page, to: stores[index])
+        page.setValue(album, forKey: "noted")
+      }
+      let made = NSPredicate(format: "noted == %@", albums[0])
+      try context.save()
+      let ids = albums.map(\.objectID)
+      context.reset()
+      func change(_ predicate: NSPredicate?, _ values: [String: Any], in store: Int? = nil) throws {
+        let update = NSBatchUpdateRequest(entityName: "Page")
+        update.predicate = predicate
+        update.propertiesToUpdate = values
+        update.affectedStores = store.map { [stores[$0]] }
+        try context.execute(update)
+        context.reset()
+      }
+      try change(NSPredicate(format: "noted == %@", ids[0]), ["number": 99])
+      #expect(try numbers(0).last == 99 && numbers(1).last == 21)
+      try change(made, ["number": 98])
+      #expect(try numbers(0).last == 98 && numbers(1).last == 21)
+      #expect(throws: (any Error).self) { try change(nil, ["noted": ids[0]]) }
+      try change(nil, ["noted": NSExpression(forConstantValue: ids[0])], in: 0)
+      let noted = NSFetchRequest<Page>(entityName: "Page")
+      noted.predicate = NSPredicate(format: "noted == %@", ids[0])
+      #expect(try context.count(for: noted) == 5)
+      try change(nil, ["noted": NSExpression(forConstantValue: nil)], in: 0)
+      #expect(try context.count(for: noted) == 0)
+      noted.predicate = NSPredicate(format: "noted == %@", ids[1])
+      #expect(try context.count(for: noted) == 1)
+    }
+  }
+
   @Test("A batch delete over several stores cuts what all of them found")
   func cut() throws {
     try context.performAndWait {

@@ -109,4 +109,39 @@ struct BatchTests {
     }
     #expect(names == ["Lamp"])
   }
+
+  @Test("A batch update is asked as a fetch is")
+  func asked() throws {
+    try context.performAndWait {
+      for (name, price) in [("a", 4), ("b", 5)] {
+        let item = Item(context: context)
+        item.name = name
+        item.price = Int32(price)
+      }
+      try context.save()
+      let request = NSBatchUpdateRequest(entityName: "Item")
+      request.resultType = .updatedObjectsCountResultType
+      request.propertiesToUpdate = ["isSold": NSNumber(value: true)]
+      request.predicate = NSPredicate(format: "price == %@", "4")
+      #expect((try context.execute(request) as? NSBatchUpdateResult)?.result as? Int == 1)
+    }
+  }
+
+  @Test("A pattern that lies in an object and is none matches nothing, saved or not")
+  func patterns() throws {
+    try context.performAndWait {
+      for name in ["a.*", "("] {
+        let item = Item(context: context)
+        item.name = name
+      }
+      try context.save()
+      let request = NSFetchRequest<Item>(entityName: "Item")
+      request.predicate = NSPredicate(format: "%@ MATCHES name", "abc")
+      #expect(try context.fetch(request).map(\.name) == ["a.*"])
+      let items = try context.fetch(NSFetchRequest<Item>(entityName: "Item"))
+      for item in items { item.price = 9 }
+      #expect(try context.fetch(request).map(\.name) == ["a.*"])
+      #expect(items.filter { request.predicate?.evaluate(with: $0) ?? false }.count == 1)
+    }
+  }
 }

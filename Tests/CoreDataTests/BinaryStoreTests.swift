@@ -163,4 +163,27 @@ struct BinaryStoreTests {
     try coordinator.destroyPersistentStore(at: url, type: .binary)
     #expect(!FileManager.default.fileExists(atPath: url.path))
   }
+
+  @Test("Two that save one binary store at once leave it whole")
+  func twoSavers() throws {
+    _ = try fill(1)
+    DispatchQueue.concurrentPerform(iterations: 2) { saver in
+      do {
+        let context = try container().newBackgroundContext()
+        for number in 0..<40 {
+          try context.performAndWait {
+            let item = Item(context: context)
+            item.name = "Item \(number) of \(saver)"
+            item.setValue(UUID(), forKey: "code")
+            item.setValue(Data(count: saver == 0 ? 400_000 : 10), forKey: "photo")
+            try context.save()
+          }
+          _ = try NSPersistentStoreCoordinator.metadataForPersistentStore(
+            ofType: NSBinaryStoreType, at: url)
+        }
+      } catch { Issue.record(error) }
+    }
+    #expect(!FileManager.default.fileExists(atPath: url.path + ".partial"))
+    _ = try container()
+  }
 }

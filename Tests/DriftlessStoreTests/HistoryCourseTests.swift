@@ -177,4 +177,18 @@ struct HistoryCourseTests {
     try other.insert("Item")
     #expect(await news.next() == 3)
   }
+
+  @Test("What was made since a date is not purged, though a clock was behind in between")
+  func behindOnce() throws {
+    let directory = try TemporaryDirectory()
+    let url = directory.file("behind.sqlite")
+    try filled(url, 3).close()
+    let raw = try SQLiteConnection(path: url.path, mode: .readWrite)
+    try raw.execute("UPDATE ATRANSACTION SET ZTIMESTAMP = 0 WHERE Z_PK = 3")
+    raw.close()
+    let store = try filled(url, 1)
+    #expect(try store.deleteHistory(before: Date(timeIntervalSinceNow: -3600)) == 0)
+    #expect(try store.fetchHistory(all).count == 4)
+    #expect(try store.deleteHistory(before: .distantFuture) == 4)
+  }
 }

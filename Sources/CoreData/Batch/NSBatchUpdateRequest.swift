@@ -41,7 +41,11 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest {
 
   override func run(in context: NSManagedObjectContext) throws -> NSPersistentStoreResult {
     var request = BatchUpdateRequest(entityName: entityName)
-    request.predicate = try predicate?.known()
+    request.predicate = try predicate?.known(in: context)
+    let model = context.persistentStoreCoordinator?.managedObjectModel
+    if let entity = model?.entitiesByName[entityName] {
+      request.predicate = request.predicate?.takingNumbers(of: entity)
+    }
     request.includesSubentities = includesSubentities
     if let affectedStores { request.affectedStores = affectedStores }
     request.resultType = BatchResultType(rawValue: Int(resultType.rawValue)) ?? .statusOnly

@@ -119,7 +119,8 @@ public final class NSPersistentHistoryResult: NSPersistentStoreResult {
       return transactions.map(NSPersistentHistoryTransaction.init)
     }
     if let changes = known.changes {
-      return changes.map { NSPersistentHistoryChange($0, in: $0.transaction) }
+      return changes.filter { $0.changedObjectID != nil }
+        .map { NSPersistentHistoryChange($0, in: $0.transaction) }
     }
     return known.objectIDs ?? foundationValue(known.count ?? known.status)
   }

@@ -10,9 +10,10 @@ public final class NSPersistentHistoryTransaction: NSObject, NSFetchRequestResul
 
   /// When it was committed.
   public var timestamp: Date { known.timestamp }
-  /// What was changed; nil when only transactions were asked for.
+  /// What was changed; nil when only transactions were asked for. What the model has no entity for is left out.
   public var changes: [NSPersistentHistoryChange]? {
-    known.changes?.map { NSPersistentHistoryChange($0, in: known) }
+    known.changes?.filter { $0.changedObjectID != nil }
+      .map { NSPersistentHistoryChange($0, in: known) }
   }
   /// Its place in the store's history, ascending.
   public var transactionNumber: Int64 { known.transactionNumber }
@@ -61,8 +62,7 @@ public final class NSPersistentHistoryChange: NSObject, NSFetchRequestResult, Se
     case .delete: .delete
     }
   }
-  /// The ID of the object; it leads nowhere when the object is deleted. Of an entity that the model no longer has there is
-  /// none, which is a precondition failure.
+  /// The ID of the object; it leads nowhere when the object is deleted. No answer has a change without one.
   public var changedObjectID: NSManagedObjectID {
     guard let id = known.changedObjectID else {
       preconditionFailure("The model has no entity for change \(changeID)")

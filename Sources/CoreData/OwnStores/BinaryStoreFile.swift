@@ -232,13 +232,19 @@ struct BinaryStoreFile {
     let partial = url.path + ".partial"
     func failure() -> StoreError {
       let reason = String(cString: strerror(errno))
-      unlink(partial)
       return StoreError(
         .readOrWriteFailed, "\(url.path) cannot be written: \(reason)",
         suggestion: "Make room, or the folder one that may be written. The file is as it was.")
     }
-    let descriptor = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    let descriptor = openPartial(partial)
     guard descriptor >= 0 else { throw failure() }
+    // Its name goes before the lock: who waits makes another.
+    defer { close(descriptor) }
+    func failureWithoutPartial() -> StoreError {
+      let error = failure()
+      unlink(partial)
+      return error
+    }
     let isWritten = data.withUnsafeBytes { bytes in
       var place = 0
       while place < bytes.count {
@@ -250,17 +256,36 @@ struct BinaryStoreFile {
       }
       return fsync(descriptor) == 0
     }
-    guard isWritten else {
-      defer { close(descriptor) }
-      throw failure()
-    }
-    close(descriptor)
-    guard rename(partial, url.path) == 0 else { throw failure() }
+    guard isWritten else { throw failureWithoutPartial() }
+    guard rename(partial, url.path) == 0 else { throw failureWithoutPartial() }
     // The new name lasts once the folder is written.
     let folder = open(url.deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
     guard folder >= 0 else { return }
     fsync(folder)
     close(folder)
+  }
+
+  /// Opens the file that is to be the store's, empty, when no other saver has it: two that write into one would leave neither whole.
+  /// Negative where that fails (`errno`).
+  private static func openPartial(_ path: String) -> Int32 {
+    while true {
+      let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      guard descriptor >= 0 else { return descriptor }
+      while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+      var own = stat()
+      var named = stat()
+      // Another saver may have given it the store's name meanwhile.
+      if fstat(descriptor, &own) == 0, lstat(path, &named) == 0, own.st_ino == named.st_ino,
+        own.st_dev == named.st_dev
+      {
+        if ftruncate(descriptor, 0) == 0 { return descriptor }
+        let reason = errno
+        close(descriptor)
+        errno = reason
+        return -1
+      }
+      close(descriptor)
+    }
   }
 
   // MARK: Bytes

@@ -89,7 +89,7 @@ extension NSManagedObjectContext {
     }
     guard isCutHere else { return objects }
     objects.removeAll(where: pending.contains)
-    let predicate = try request.predicate?.known()
+    let predicate = try request.predicate?.known(in: self).takingNumbers(of: entity)
     objects += try pending.filter { object in
       try !object.isDeleted && predicate?.evaluate(object) ?? true
     }

@@ -265,7 +265,12 @@ extension ManagedObjectContext {
 
   /// The predicate as it is in one of the stores, where objects of the others are nobody.
   func predicate<Result>(of request: FetchRequest<Result>, in plan: ObjectPlan) -> FetchPredicate? {
-    let predicate = newest(request.predicate)
+    self.predicate(request.predicate, in: plan)
+  }
+
+  /// As `predicate(of:in:)`.
+  func predicate(_ predicate: FetchPredicate?, in plan: ObjectPlan) -> FetchPredicate? {
+    let predicate = newest(predicate)
     guard stores.plans.count > 1 else { return predicate }
     let tag = plan.objects.storeTag
     return predicate?.mapExpressions { expression in

@@ -103,7 +103,10 @@ extension PredicateEvaluator {
         suggestion: "Compare numbers and dates with == < > or BETWEEN.")
     }
     if comparison.operator == .matches {
-      _ = try TextPattern.regularExpression(part, comparison.options)
+      // One that lies in an object is nobody's mistake here: it matches nothing, as in the store.
+      if !comparison.right.readsData {
+        _ = try TextPattern.regularExpression(part, comparison.options)
+      }
       return TextPattern.matches(text, part, comparison.options)
     }
     let folded = TextPattern.fold(text, comparison.options)
@@ -129,6 +132,18 @@ extension PredicateEvaluator {
       throw FetchError(
         .toManyNotAllowed, "\(expression) has many values where one is needed",
         suggestion: "Use ANY, IN, @count, @max or SUBQUERY.")
+    }
+  }
+}
+
+extension FetchExpression {
+  /// Whether its value is another one with other objects.
+  fileprivate var readsData: Bool {
+    switch self {
+    case .constant, .tooDeep: false
+    case .list(let parts, _), .function(_, let parts, _): parts.contains(where: \.readsData)
+    case .cast(let value, _, _): value.readsData
+    default: true
     }
   }
 }

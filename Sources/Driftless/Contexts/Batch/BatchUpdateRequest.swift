@@ -43,7 +43,9 @@ extension ManagedObjectContext {
     _ = try shape(named: request.entityName)
     let plans = stores.plans.filter { $0.isAsked(by: request.affectedStores) }
     let updates = try plans.compactMap { plan in
-      try plan.shape(named: request.entityName).map { try BatchUpdate(request, $0, plan) }
+      var part = request
+      part.predicate = predicate(request.predicate, in: plan)
+      return try plan.shape(named: request.entityName).map { try BatchUpdate(part, $0, plan) }
     }
     let targets = try self.written(updates.map(\.plan)) { plan in
       try updates.contains { update in
@@ -170,8 +172,21 @@ private struct BatchUpdate {
         suggestion: "Set it in a context.")
     }
     guard let value, !(value is NSNull) else { return .null }
-    guard let key = (value as? any ObjectKeyProviding)?.providedObjectKey ?? value as? ObjectKey,
-      key.key > 0, plan.shape(numbered: key.entity)?.isKind(of: relation.destination) == true
+    let given: ObjectKey?
+    switch value as? PropertyValue {
+    case .null?: return .null
+    case .reference(let key)?: given = key
+    default: given = (value as? any ObjectKeyProviding)?.providedObjectKey ?? value as? ObjectKey
+    }
+    if let given, given.store != 0, given.store != plan.objects.storeTag {
+      throw ObjectError(
+        .crossStore,
+        "\(relation.name) cannot lead from the store \(plan.store.identifier) to an object of another one",
+        suggestion:
+          "Name the object's store in affectedStores, or pass the ID of an object of each store.")
+    }
+    guard let key = given, key.key > 0,
+      plan.shape(numbered: key.entity)?.isKind(of: relation.destination) == true
     else {
       throw ObjectError(
         .typeMismatch, "\(relation.name) takes the ID of a saved \(relation.destination.name)",

@@ -118,7 +118,9 @@ extension PersistentStore {
           .checkCourse(of: token, start)
         number = start
       case .date(let date):
-        guard let first = try TransactionTable.first(since: date, on: transaction.connection)
+        guard
+          let first = try TransactionTable.first(
+            since: date, now: now, on: transaction.connection)
         else { return 0 }
         number = first
       }

@@ -123,11 +123,18 @@ enum TransactionTable {
     return time
   }
 
-  /// The transaction after the last one of before a time.
-  static func first(since time: Date, on connection: SQLiteConnection) throws -> Int64? {
+  /// The first transaction since a time, or the one after all of before. Where a clock was behind once, none of since then is
+  /// passed over; a stamp that is ahead of `now` tells nothing.
+  static func first(
+    since time: Date, now: Date, on connection: SQLiteConnection
+  ) throws -> Int64? {
     try number(
-      "SELECT COALESCE(MAX(Z_PK), 0) + 1 FROM ATRANSACTION WHERE ZTIMESTAMP < ?",
-      .real(time.timeIntervalSinceReferenceDate), on: connection)
+      """
+      SELECT COALESCE(
+        (SELECT MIN(Z_PK) FROM ATRANSACTION WHERE ZTIMESTAMP >= ?1 AND ZTIMESTAMP <= ?2),
+        (SELECT COALESCE(MAX(Z_PK), 0) + 1 FROM ATRANSACTION WHERE ZTIMESTAMP < ?1))
+      """, .real(time.timeIntervalSinceReferenceDate), .real(now.timeIntervalSinceReferenceDate),
+      on: connection)
   }
 
   private static func number(
