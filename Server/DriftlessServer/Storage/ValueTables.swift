@@ -104,4 +104,7 @@ enum ValueLease {
   static let nobody = ""
   /// So long one stays that something named and nothing names any more.
   static var milliseconds: Int64 { Int64(ServerLimits().valueLeaseSeconds) * 1000 }
+  /// So long those of a zone that began anew stay which its former log named, where replicas offer what they hold: one that is away
+  /// offers them by their names alone when it is back. As long as a purge waits for it.
+  static var offeredMilliseconds: Int64 { Int64(PurgeOptions().replicaDays) * 24 * 3600 * 1000 }
 }

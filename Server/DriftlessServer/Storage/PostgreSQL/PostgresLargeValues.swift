@@ -337,12 +337,19 @@
     /// A zone begins anew: what named its values is gone, and they stay until replicas have offered what they hold, which they
     /// need not send again. Those that its log named take nobody's room meanwhile.
     static func move(
-      from zone: Int64, to next: Int64, at milliseconds: Int64, on connection: PostgresConnection
+      from zone: Int64, to next: Int64, _ intent: ZoneIntent, at milliseconds: Int64,
+      on connection: PostgresConnection
     ) throws {
       // First the rows that who adds a piece holds, so that no piece comes behind.
       try connection.run(
-        "UPDATE value SET zone = $2, lease_ms = $3 WHERE zone = $1", .integer(zone),
-        .integer(next), .integer(milliseconds + ValueLease.milliseconds))
+        """
+        UPDATE value SET zone = $2, lease_ms = CASE WHEN token = $3 THEN $4::bigint ELSE $5::bigint END
+        WHERE zone = $1
+        """, .integer(zone), .integer(next), .text(ValueLease.nobody),
+        .integer(
+          milliseconds
+            + (intent == .offer ? ValueLease.offeredMilliseconds : ValueLease.milliseconds)),
+        .integer(milliseconds + ValueLease.milliseconds))
       try connection.run(
         "UPDATE value_piece SET zone = $2 WHERE zone = $1", .integer(zone), .integer(next))
     }

@@ -204,7 +204,7 @@
       try connection.run(
         "UPDATE token SET zone = $2 WHERE zone = $1", .integer(zone.id), .integer(id))
       try PostgresBindings.begin(anewIn: id, on: connection)
-      try PostgresLargeValues.move(from: zone.id, to: id, at: leased, on: connection)
+      try PostgresLargeValues.move(from: zone.id, to: id, intent, at: leased, on: connection)
       try note(.zoneRenewed, zone: name, nil, intent.rawValue)
       return next
     }

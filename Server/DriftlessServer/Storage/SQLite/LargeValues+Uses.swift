@@ -188,10 +188,15 @@ extension LargeValues {
   /// A zone begins anew: nothing names its values until replicas offer what they hold, which they need not send again. Those that
   /// its log named take nobody's room meanwhile. What named them leaves with the log.
   static func move(
-    from zone: Int64, to next: Int64, at milliseconds: Int64, on connection: SQLiteConnection
+    from zone: Int64, to next: Int64, _ intent: ZoneIntent, at milliseconds: Int64,
+    on connection: SQLiteConnection
   ) throws {
     try connection.run(
-      "UPDATE value SET zone = ?, lease_ms = ? WHERE zone = ?", .integer(next),
+      "UPDATE value SET zone = ?, lease_ms = CASE WHEN token = ? THEN ? ELSE ? END WHERE zone = ?",
+      .integer(next), .text(ValueLease.nobody),
+      .integer(
+        milliseconds
+          + (intent == .offer ? ValueLease.offeredMilliseconds : ValueLease.milliseconds)),
       .integer(milliseconds + ValueLease.milliseconds), .integer(zone))
   }
 }

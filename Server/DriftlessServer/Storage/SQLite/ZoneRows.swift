@@ -33,7 +33,7 @@ extension SQLiteConnection {
     try insert(next, createdMilliseconds: created)
     try run("UPDATE token SET zone = ? WHERE zone = ?", .integer(next.id), .integer(zone.id))
     try TokenBindings.begin(anewIn: next.id, on: self)
-    try LargeValues.move(from: zone.id, to: next.id, at: leased, on: self)
+    try LargeValues.move(from: zone.id, to: next.id, intent, at: leased, on: self)
   }
 
   /// Deletes a zone with its log and its tokens, all at once: for a database that nobody serves.
