@@ -121,6 +121,10 @@ extension SyncEngine {
     if !allowsMassDelete { try noteWaitingDeletes(store.read { try waitingDeletes($0) }) }
     do {
       try await pushPending(allowsMassDelete, &report, pulledUntil: &full)
+      // It waited for what was under way.
+      if try offerSealedAnew() {
+        try await pushPending(allowsMassDelete, &report, pulledUntil: &full)
+      }
       // What is parked of a log that is gone waited for what was pending of its objects.
       if try isFormerDue() {
         try replayParked()

@@ -26,11 +26,17 @@ extension SyncEngine {
     _ = try store.write(info) { try $0.setSetting(SealedAnew.setting, .integer(1)) }
   }
 
-  /// Offers what is to be sealed anew, where a person asked for it and there is a key.
-  func offerSealedAnew() throws {
-    guard schema.keys != nil, try store.read({ try $0.setting(SealedAnew.setting) != nil })
-    else { return }
+  /// Offers what is to be sealed anew, where a person asked for it and there is a key. What is under way is sealed already, with
+  /// the key of before: it has to be there first.
+  ///
+  /// - Returns: whether there was something to do.
+  @discardableResult
+  func offerSealedAnew() throws -> Bool {
+    guard schema.keys != nil, try store.read({ try $0.setting(SealedAnew.setting) != nil }),
+      try !hasOutbox()
+    else { return false }
     try offerSealedAnew(only: nil)
+    return true
   }
 
   /// - Parameter only: the properties of an object that are offered; nil for all that are encrypted, as a person asked.
