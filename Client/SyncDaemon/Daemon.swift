@@ -109,7 +109,11 @@ package actor Daemon {
     configuration.retrySecondsMax = fresh.retrySecondsMax
     for entry in former.stores where !fresh.stores.contains(entry) { await end(entry) }
     for entry in fresh.stores {
-      if let worker = workers[entry.path] { await worker.restart() } else { await begin(entry) }
+      if let worker = workers[entry.path] {
+        await worker.restart(delays: delays)
+      } else {
+        await begin(entry)
+      }
     }
   }
 
@@ -129,9 +133,13 @@ package actor Daemon {
     workers = [:]
   }
 
-  private func begin(_ entry: DaemonConfiguration.Store) async {
+  private var delays: SyncSchedule.Delays {
     var delays = SyncSchedule.Delays()
     delays.retryMax = configuration.retrySecondsMax
+    return delays
+  }
+
+  private func begin(_ entry: DaemonConfiguration.Store) async {
     let mark = DaemonMark(pid: getpid(), socket: socket)
     let worker = StoreWorker(
       entry: entry, mark: mark, delays: delays, log: log,

@@ -1,4 +1,5 @@
 import Driftless
+import DriftlessProtocol
 package import DriftlessSync
 package import Foundation
 import Glibc
@@ -164,8 +165,25 @@ package struct DaemonConfiguration: Hashable, Sendable {
     note(stores.compactMap(\.keyFile)) { _ = try KeyFile.read($0) }
     for store in stores where FileManager.default.fileExists(atPath: store.path.path) {
       do {
-        guard try isReplica(store), store.tokenFile == nil else { continue }
-        _ = try TokenFile.read(TokenFile.url(forStore: store.path))
+        guard try isReplica(store) else { continue }
+        // What lies beside it, where no other file is named.
+        if store.tokenFile == nil {
+          note([TokenFile.url(forStore: store.path)]) { _ = try TokenFile.read($0) }
+        }
+        note(
+          [store.authorityFile == nil ? AuthorityFile.kept(forStore: store.path) : nil].compactMap(
+            \.self)
+        ) {
+          _ = try AuthorityFile.read($0)
+        }
+        let certificate =
+          store.clientCertificateFile == nil
+          ? ClientCertificateFile.kept(forStore: store.path) : nil
+        note([certificate].compactMap(\.self)) { _ = try ClientCertificateFile.read($0) }
+        let keys =
+          store.keyFile == nil && store.keyCommand == nil
+          ? KeyFile.kept(forStore: store.path) : nil
+        note([keys].compactMap(\.self)) { _ = try KeyFile.read($0) }
       } catch {
         faults.append(Failure(error))
       }
@@ -248,5 +266,19 @@ package struct DaemonConfiguration: Hashable, Sendable {
       return "\(folder)/driftless-syncd.sock"
     }
     return "/tmp/driftless-syncd-\(getuid()).sock"
+  }
+}
+
+extension DaemonConfiguration.Store {
+  /// The way from the store to its zone.
+  ///
+  /// - Parameter keys: Those that are known; nil for what the file has, or the command prints.
+  func way(of store: PersistentStore, keys: KeyRing? = nil) throws -> StoreAccess.Way {
+    try StoreAccess.Way(
+      of: store, at: path, tokenFile: tokenFile, authorityFile: authorityFile,
+      clientFile: clientCertificateFile,
+      keys: keys.map { .known($0) }
+        ?? KeySource.of(store: path, file: keyFile, command: keyCommand),
+      values: values)
   }
 }

@@ -1,3 +1,4 @@
+import DriftlessSync
 import Foundation
 import Glibc
 
@@ -89,5 +90,15 @@ struct StorePause: Sendable {
     if looks.isAccessChanged { return .access }
     guard .now >= earliest else { return nil }
     return looks.isSaved ? .saved : looks.isFileChanged ? .file : nil
+  }
+}
+
+extension SyncState {
+  /// Whether it failed for what lies in files beside the store, which a person changes.
+  var isAboutAccess: Bool {
+    switch self {
+    case .waitingForPerson(let pause): pause.failure.isAboutTheToken || pause.failure.isAboutTLS
+    default: false
+    }
   }
 }

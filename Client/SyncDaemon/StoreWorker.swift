@@ -15,7 +15,7 @@ actor StoreWorker {
   let mark: DaemonMark
   let log: Logger
   private let executor: QueueExecutor
-  private let delays: SyncSchedule.Delays
+  private var delays: SyncSchedule.Delays
   var connection: Connection?
   var isStopped = false
   var isSettlingCopy = false
@@ -59,6 +59,8 @@ actor StoreWorker {
     var engine: SyncEngine
     var curl: CurlTransport
     var way: StoreAccess.Way
+    /// What lay beside the store before that was read.
+    var looks: StoreLooks
   }
 
   /// Called when the links of the store's path lead to another file.
@@ -92,7 +94,10 @@ actor StoreWorker {
   }
 
   /// Reads the token anew and syncs: after a reload.
-  func restart() async {
+  ///
+  /// - Parameter delays: nil for those of before.
+  func restart(delays: SyncSchedule.Delays? = nil) async {
+    if let delays { self.delays = delays }
     await rest()
     start()
   }
@@ -134,6 +139,8 @@ actor StoreWorker {
     do {
       if await !reopenIfReplaced(), isElsewhere { await restart() }
       guard verb != .wake else {
+        // A person changed something, maybe the keys that a command tells: it is asked once a connection.
+        if entry.keyCommand != nil { await restart() }
         Task { _ = try? await self.perform(.sync, allowsMassDelete: false) }
         return nil
       }
@@ -210,6 +217,7 @@ actor StoreWorker {
       await keepSigns()
       settleCopy()
       if !isStopped { await endPauseEarly() }
+      if !isStopped { await reconnectIfAccessChanged() }
       do { try await Task.sleep(for: .seconds(1)) } catch { return }
     }
   }
@@ -238,6 +246,19 @@ actor StoreWorker {
       hastenedAttempts += 1
       start()
     }
+  }
+
+  /// A token, an authority or keys that were put in the place of others hold while all is well, too: nothing fails by keys of
+  /// before, and what others seal with the new ones would be set aside.
+  private func reconnectIfAccessChanged() async {
+    guard nextAttempt == nil, let looks = connection?.looks, looks.isAccessChanged else { return }
+    guard isElsewhere else {
+      // The same, or nothing that can be read so far.
+      connection?.looks = StoreLooks(of: entry)
+      return
+    }
+    log.notice("what lies beside the store was changed: it connects anew")
+    await restart()
   }
 
   /// A backup was put in the store's place, say: what is open is a file that nobody else has.
@@ -274,19 +295,8 @@ actor StoreWorker {
     guard let connection else { return false }
     // A command is asked once a connection: it may ask a person, or another host.
     let keys = entry.keyCommand == nil ? nil : connection.way.keys
-    guard let way = try? way(of: connection.store, keys: keys) else { return false }
+    guard let way = try? entry.way(of: connection.store, keys: keys) else { return false }
     return way != connection.way
-  }
-
-  private func way(
-    of store: PersistentStore, keys: KeyRing? = nil
-  ) throws -> StoreAccess.Way {
-    try StoreAccess.Way(
-      of: store, at: entry.path, tokenFile: entry.tokenFile, authorityFile: entry.authorityFile,
-      clientFile: entry.clientCertificateFile,
-      keys: keys.map { .known($0) }
-        ?? KeySource.of(store: entry.path, file: entry.keyFile, command: entry.keyCommand),
-      values: entry.values)
   }
 
   // MARK: The loop
@@ -311,7 +321,7 @@ actor StoreWorker {
             break
           }
           // The next attempt reads the token, or the authority, again.
-          if Self.isAboutAccess(state) {
+          if state.isAboutAccess {
             refusals += 1
             failedAttempts = max(failedAttempts, refusals)
             break
@@ -342,23 +352,16 @@ actor StoreWorker {
     }
   }
 
-  /// Whether it failed for what lies in files beside the store, which a person changes.
-  private static func isAboutAccess(_ state: SyncState) -> Bool {
-    switch state {
-    case .waitingForPerson(let pause): pause.failure.isAboutTheToken || pause.failure.isAboutTLS
-    default: false
-    }
-  }
-
   // MARK: The connection
 
   private func connected() throws -> Connection {
     if let connection { return connection }
     let store = try StoreAccess.open(entry.path)
     noteStore(store)
+    let looks = StoreLooks(of: entry)
     let way: StoreAccess.Way
     do {
-      way = try self.way(of: store)
+      way = try entry.way(of: store)
     } catch let failure as Failure where failure.code != "not-enrolled" && !failure.isTransient {
       // The reason is the one to throw, whether it can be kept or not.
       try? SyncEngine.noteUnbegun(
@@ -368,7 +371,8 @@ actor StoreWorker {
     let curl = try way.transport()
     let connection = Connection(
       store: store,
-      engine: SyncEngine(store: store, transport: curl, options: way.options), curl: curl, way: way)
+      engine: SyncEngine(store: store, transport: curl, options: way.options), curl: curl, way: way,
+      looks: looks)
     parked = Set(try SyncEngine.parked(of: store).map(\.lastingNumber))
     noteLost(try store.lostCommits())
     self.connection = connection

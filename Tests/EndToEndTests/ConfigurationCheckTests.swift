@@ -77,6 +77,16 @@ import Testing
     #expect(chmod(token, 0o644) == 0)
     let open = try check(replica.store.path)
     #expect(open.status == 65 && open.errors.contains("can be read by others"), "\(open)")
+    #expect(chmod(token, 0o600) == 0)
+    for suffix in ["-driftless-ca", "-driftless-client", "-driftless-keys"] {
+      let beside = replica.store.path + suffix
+      try Data("x".utf8).write(to: URL(fileURLWithPath: beside))
+      #expect(chmod(beside, 0o600) == 0)
+      let found = try check(replica.store.path)
+      #expect(found.status == 65 && found.errors.contains(suffix), "\(found)")
+      try FileManager.default.removeItem(atPath: beside)
+    }
+    #expect(try check(replica.store.path).status == 0)
   }
 
   @Test("A reload that is asked for while syncd reads its configuration does not end it")

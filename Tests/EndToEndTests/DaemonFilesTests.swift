@@ -41,6 +41,39 @@ import Testing
     }
   }
 
+  private func token(_ path: String) throws {
+    try Data(world.server.token(zone: world.zone).utf8).write(to: URL(fileURLWithPath: path))
+    #expect(chmod(path, 0o600) == 0)
+  }
+
+  @Test("An enrolment that is refused leaves the token of before")
+  func refusedEnrolment() throws {
+    try isInStep()
+    let given = world.directory.file("given").path
+    try token(given)
+    let before = try String(contentsOfFile: file("-driftless-token"), encoding: .utf8)
+    let refused = try Programs.run(
+      "syncctl",
+      [
+        "enroll", "--anew", "--store", replica.store.path, "--server", world.server.address,
+        "--zone", world.zone, "--token-file", given,
+      ])
+    #expect(refused.status == 75, "\(refused)")
+    #expect(try String(contentsOfFile: file("-driftless-token"), encoding: .utf8) == before)
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test("A token that is put in the place of another is taken while all is well")
+  func replacedToken() throws {
+    try isInStep()
+    try token(file("-driftless-token.new"))
+    #expect(rename(file("-driftless-token.new"), file("-driftless-token")) == 0)
+    try logs("what lies beside the store was changed")
+    try replica.importLines([FaultWorld.insertion("after")])
+    try arrives("after")
+    #expect(daemon.stop() == 0)
+  }
+
   @Test("A log that is removed under a daemon is told in a line, and loses nothing")
   func removedLog() throws {
     #expect(unlink(file("-wal")) == 0, "it has a log")

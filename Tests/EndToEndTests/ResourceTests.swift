@@ -100,6 +100,30 @@ import Testing
     #expect(daemon.stop() == 0)
   }
 
+  @Test("A command that prints keys can be ended by the signals that end others")
+  func signals() throws {
+    let world = try FaultWorld()
+    let replica = try world.replica("first")
+    let file = world.directory.file("signals.txt")
+    let daemon = try DaemonProcess(
+      stores: [replica.store], in: world.directory.url,
+      settings: [
+        "keyCommand":
+          "grep -E '^Sig(Ign|Blk)' /proc/self/status > '\(file.path).new'; mv '\(file.path).new' '\(file.path)'; exit 1"
+      ])
+    try eventually("the command has run") {
+      FileManager.default.fileExists(atPath: file.path)
+    }
+    let text = try String(contentsOf: file, encoding: .utf8)
+    let numbers = text.split(separator: "\n").map { $0.split(separator: "\t").last ?? "" }
+    // The C library keeps two more for itself.
+    let asked = [SIGHUP, SIGINT, SIGPIPE, SIGTERM].reduce(UInt64(0)) { $0 | 1 << ($1 - 1) }
+    #expect(
+      numbers.count == 2
+        && numbers.allSatisfy { UInt64($0, radix: 16).map { $0 & asked == 0 } == true }, "\(text)")
+    #expect(daemon.stop() == 0)
+  }
+
   @Test("F13 Stores that need more files than the lower limit allows are kept under the higher one")
   func raisedLimit() throws {
     let world = try FaultWorld()

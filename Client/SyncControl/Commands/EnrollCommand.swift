@@ -191,12 +191,19 @@ struct EnrollCommand: ControlCommand {
     try SyncEngine.checkZone(of: store, named: zone, info)
     if home == nil { try noteUnprepared(store) }
     let leavesZone = try !anew && SyncEngine.isOfAnotherZone(store, than: info)
-    try authorities.keep(target.url)
-    try client.keep(target.url)
-    try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
-    try SyncEngine.enroll(
-      store: store, server: address, zone: zone, info: info, answered: answered,
-      anew: anew)
+    // A store that is refused here stays with its server of before, whose token is nowhere else.
+    let former = home == nil ? nil : FormerAccess(ofStore: target.url)
+    do {
+      try authorities.keep(target.url)
+      try client.keep(target.url)
+      try TokenFile.write(token, to: TokenFile.url(forStore: target.url))
+      try SyncEngine.enroll(
+        store: store, server: address, zone: zone, info: info, answered: answered,
+        anew: anew)
+    } catch {
+      do throws(Failure) { try former?.putBack() } catch { output.note("\(error)") }
+      throw error
+    }
     if withoutRules || withRules {
       try SyncEngine.setSyncsWithoutRules(withoutRules, of: store)
     }

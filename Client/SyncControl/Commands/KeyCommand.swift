@@ -187,6 +187,7 @@ struct KeyResealCommand: ControlCommand {
     try SyncEngine.sealAnew(try target.open())
     await DaemonClient.wake(store: target.url)
     try output.put(
-      ["reseals": true], line: "the next sync sends all encrypted values under the newest key")
+      ["reseals": true],
+      line: "the next sync sends all encrypted values that are here under the newest key")
   }
 }

@@ -21,7 +21,9 @@ extension DoctorCheck {
   static func sideFiles(of store: URL) -> [DoctorCheck] {
     let paths =
       StoreSideFile.suffixes.map { store.path + $0 }
-      + [TokenFile.url, AuthorityFile.url, ClientCertificateFile.url, DaemonMark.url].map {
+      + [
+        TokenFile.url, AuthorityFile.url, ClientCertificateFile.url, KeyFile.url, DaemonMark.url,
+      ].map {
         $0(store).path
       }
     return paths.compactMap { path in

@@ -27,7 +27,8 @@ enum ShellCommand {
     let refusal = spawn(command, output: ends[1], &pid)
     close(ends[1])
     guard refusal == 0 else { return Outcome(refusal: refusal) }
-    let deadline = Date(timeIntervalSinceNow: secondsMax)
+    // No clock that somebody sets.
+    let deadline = ContinuousClock.now + .seconds(secondsMax)
     var data = Data()
     let isWhole = read(ends[0], into: &data, bytesMax: bytesMax, until: deadline)
     guard isWhole, let status = wait(for: pid, until: deadline) else {
@@ -63,7 +64,16 @@ enum ShellCommand {
     }
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+    // Signals that this program ignores or holds back would be ignored by the shell, which could not be ended with the host's others.
+    var all = sigset_t()
+    var none = sigset_t()
+    sigfillset(&all)
+    sigemptyset(&none)
+    posix_spawnattr_setsigdefault(&attributes, &all)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(
+      &attributes,
+      Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
     posix_spawnattr_setpgroup(&attributes, 0)
     let words = ["/bin/sh", "-c", underFormerLimit(command)]
     let settings = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
@@ -78,14 +88,15 @@ enum ShellCommand {
 
   /// Reads to the end of what is printed. False where that is too much, or takes too long.
   private static func read(
-    _ descriptor: Int32, into data: inout Data, bytesMax: Int, until deadline: Date
+    _ descriptor: Int32, into data: inout Data, bytesMax: Int,
+    until deadline: ContinuousClock.Instant
   ) -> Bool {
     var piece = [UInt8](repeating: 0, count: 4_096)
     while true {
-      let rest = deadline.timeIntervalSinceNow
-      guard rest > 0 else { return false }
+      let rest = ContinuousClock.now.duration(to: deadline)
+      guard rest > .zero else { return false }
       var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      guard Glibc.poll(&poll, 1, Int32(rest * 1000) + 1) > 0 else { continue }
+      guard Glibc.poll(&poll, 1, Int32(rest / .milliseconds(1)) + 1) > 0 else { continue }
       let count = Glibc.read(descriptor, &piece, piece.count)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { return count == 0 }
@@ -95,13 +106,13 @@ enum ShellCommand {
   }
 
   /// How a process ended; nil where it goes on.
-  private static func wait(for pid: pid_t, until deadline: Date) -> Int32? {
+  private static func wait(for pid: pid_t, until deadline: ContinuousClock.Instant) -> Int32? {
     var status: Int32 = 0
     while true {
       let ended = waitpid(pid, &status, WNOHANG)
       if ended == pid { return status }
       if ended < 0, errno != EINTR { return nil }
-      guard deadline.timeIntervalSinceNow > 0 else { return nil }
+      guard ContinuousClock.now < deadline else { return nil }
       usleep(5_000)  // a signal at its end would be the program's to take
     }
   }

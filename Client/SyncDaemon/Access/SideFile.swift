@@ -104,6 +104,11 @@ enum SideFile {
       unlink(temporary)
       throw failure(String(cString: strerror(reason)))
     }
+    // The name lasts once the folder is written; one that may not be read is written all the same, later.
+    let folder = open(url.deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
+    guard folder >= 0 else { return }
+    fsync(folder)
+    close(folder)
   }
 
   /// Removes a file. One that is not there is no error.
