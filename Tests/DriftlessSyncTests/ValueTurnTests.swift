@@ -359,8 +359,8 @@ private final class HangingWay: ForwardingTransport {
     }
     try act()
     do {
-      // The engine ends it; one that does not hangs, and fails by the suite's time.
-      try await Task.sleep(for: .seconds(3600))
+      // One that does not fails by the suite's time.
+      try await Task.sleep(for: .seconds(3600))  // the engine ends it
       throw CancellationError()
     } catch {
       throw PartOfValue(bytes: piece, reason: error)

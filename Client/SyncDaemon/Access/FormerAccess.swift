@@ -18,7 +18,7 @@ package struct FormerAccess {
         }
         files.append((url, content))
       } catch {
-        // What cannot be read cannot be put back, and no command replaces it without having read it.
+        // What cannot be read opened no server, and is not put back.
       }
     }
   }
